@@ -1,0 +1,121 @@
+"""The row loops in C++, spread over threads by blocks of rows.
+
+Each function here allocates what its loop writes, runs the loop with the GIL released, and raises for the first bad
+row. What a loop computes for a row depends on that row alone, and sums over rows are taken over blocks whose size
+depends on K alone, in order: results are the same for any number of threads.
+
+The number of threads is the number of usable cores, or the environment variable INFOCAL_NUM_THREADS.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import Array, Floats, Ints, bad_row
+from . import _native
+
+__all__ = ["apply", "logodds", "n_threads", "solve_edges", "summarise"]
+
+SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
+CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
+
+
+def n_threads() -> int:
+    """Threads that the loops use."""
+    chosen = os.environ.get("INFOCAL_NUM_THREADS", "")
+    if chosen:
+        if not chosen.isdigit() or int(chosen) < 1:
+            raise ValueError(f"INFOCAL_NUM_THREADS: expected a whole number of at least 1, got {chosen!r}")
+        return int(chosen)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=max(8, os.cpu_count() or 1), thread_name_prefix="infocal")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _over_blocks(logits: Array, size: int, loop: Callable[[slice], int]) -> None:
+    """Run `loop` on blocks of rows; raise for the first bad row, whichever thread met it."""
+    n = len(logits)
+    blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    results = map(loop, blocks) if len(blocks) == 1 else _pool().map(loop, blocks)
+    for block, bad in zip(blocks, results, strict=True):
+        if bad >= 0:
+            raise bad_row(logits, block.start + bad)
+
+
+def _block_size(logits: Array) -> int:
+    n = len(logits)
+    return n if logits.size < SMALL else -(-n // n_threads())
+
+
+def logodds(logits: Array) -> Floats:
+    """Log-odds of every class, in double precision: z_k - log sum of e^z_j over the others, never through
+    probabilities."""
+    out = np.empty(logits.shape)
+    _over_blocks(logits, _block_size(logits), lambda block: _native.logodds(logits[block], out[block]))
+    return out
+
+
+def apply(logits: Array, edges: Floats, bounds: Floats, values: Floats, group_of: Ints) -> Array:
+    """Value of the bin of every class's log-odds: edges and bounds (G, E), values (G, E + 1), group_of (K,)."""
+    out = np.empty(logits.shape, dtype=logits.dtype)
+
+    def loop(block: slice) -> int:
+        return _native.apply(logits[block], edges, bounds, values, group_of, out[block])
+
+    _over_blocks(logits, _block_size(logits), loop)
+    return out
+
+
+def summarise(
+    logits: Array, labels: Ints, weights: Floats | None, group_of: Ints, reach: float, per_unit: float
+) -> tuple[Floats, Floats, Floats]:
+    """Mass of points, mass of hits and mass of the smaller of sigmoid and its complement, each (G, cells), over the
+    log-odds line from -reach to reach in cells of width 1 / per_unit; the end cells take what lies beyond."""
+    shape = (int(group_of.max()) + 1, round(2 * reach * per_unit))
+    total = np.zeros((3, *shape))
+
+    def loop(block: slice) -> tuple[int, Floats]:
+        part = np.zeros_like(total)
+        w = None if weights is None else weights[block]
+        return _native.summarise(logits[block], labels[block], w, group_of, reach, per_unit, *part), part
+
+    n, size = len(logits), max(1, CHUNK // logits.shape[1])
+    blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    for block, (bad, part) in zip(blocks, _in_order(loop, blocks), strict=True):
+        if bad >= 0:
+            raise bad_row(logits, block.start + bad)
+        total += part
+    return total[0], total[1], total[2]
+
+
+def _in_order(loop: Callable[[slice], tuple[int, Floats]], blocks: list[slice]) -> Iterator[tuple[int, Floats]]:
+    """Results of the loop block by block, with no more blocks at work than threads."""
+    if len(blocks) == 1 or n_threads() == 1:
+        yield from map(loop, blocks)
+        return
+    waiting: list[Future[tuple[int, Floats]]] = []
+    for block in blocks:
+        waiting.append(_pool().submit(loop, block))
+        if len(waiting) > n_threads():
+            yield waiting.pop(0).result()
+    for future in waiting:
+        yield future.result()
+
+
+def solve_edges(cost: Literal["information", "squares"], low: Floats, high: Floats, n_bins: int) -> tuple[Ints, float]:
+    """Cuts (n_bins - 1,) of sorted points into consecutive bins of least total cost, and that cost; see
+    partition.hpp for the running sums it takes."""
+    cuts = np.empty(n_bins - 1, dtype=np.int64)
+    total = _native.solve_edges(cost == "information", low, high, cuts)
+    return cuts, total

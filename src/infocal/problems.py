@@ -1,0 +1,147 @@
+"""One-vs-rest problems: from K classes to binary questions on the log-odds line (paper, sec. 3.2).
+
+`groups (K,)` says whose columns are stacked into one question: every class its own (classwise), all together (shared:
+one binning for all classes, so that a thousand samples suffice), or classes of similar prior. A weighted point is a
+sample or a cell of a fine histogram; everything downstream takes either.
+"""
+
+import numpy as np
+
+from . import kernels
+from .arrays import Array, Floats, Ints, check_count, check_groups
+from .numerics import logit, sigmoid
+from .records import Vector, record
+
+__all__ = ["Binary", "binary", "compress", "group_classes", "prior_groups", "split", "summarised"]
+
+REACH = 32.0  # cells end here: beyond, a point holds less than 1e-12 nats
+CELLS_PER_UNIT = 256  # cell width 1/256: the information inside a cell is below p (1 - p) / 2^19 of its mass
+
+
+@record
+class Binary:
+    """A binary question: points on the log-odds line, increasing and distinct.
+
+    A point is one or more samples of equal log-odds, or a cell of the line of this `width`; then its log-odds are
+    those of the mean sigmoid of the samples in it.
+    """
+
+    logodds: Vector
+    hits: Vector
+    weights: Vector
+    width: float = 0.0
+
+    def separators(self) -> Floats:
+        """Where an edge stands that parts each point from the one before: midway, or on a cell boundary."""
+        left, right = self.logodds[:-1], self.logodds[1:]
+        if self.width:
+            cell = np.floor(self.logodds / self.width)
+            return np.asarray(np.ceil((cell[:-1] + 1 + cell[1:]) / 2) * self.width)
+        with np.errstate(invalid="ignore"):
+            middle = left + (right - left) / 2
+        middle = np.where(np.isneginf(left), right - 1.0, np.where(np.isposinf(right), left + 1.0, middle))
+        return np.where(middle > left, middle, right)
+
+
+def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Binary:
+    """A question from samples in any order; samples of equal log-odds become one point, those of no weight none."""
+    weights = np.ones(len(logodds)) if weights is None else weights
+    kept = weights > 0
+    order = np.argsort(logodds[kept], kind="stable")
+    x, w, h = logodds[kept][order], weights[kept][order], hits[kept][order]
+    first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+    mass = np.add.reduceat(w, first)
+    return Binary(x[first], np.add.reduceat(w * h, first) / mass, mass)
+
+
+def split(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
+    """The question of each group, of all points: columns of its classes stacked."""
+    logodds = kernels.logodds(logits)
+    hits = np.zeros(logodds.shape)
+    hits[np.arange(len(labels)), labels] = 1.0
+    return [
+        binary(
+            logodds[:, of].ravel(),
+            hits[:, of].ravel(),
+            None if weights is None else np.repeat(weights, of.sum()),
+        )
+        for of in (groups == g for g in range(int(groups.max()) + 1))
+    ]
+
+
+def summarised(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
+    """The question of each group in cells of the log-odds line, without ever holding the log-odds."""
+    points, hits, smaller = kernels.summarise(logits, labels, weights, groups, REACH, CELLS_PER_UNIT)
+    return [_cells(*row) for row in zip(points, hits, smaller, strict=True)]
+
+
+def compress(problem: Binary) -> Binary:
+    """The same question in cells of the log-odds line; a cell that stands alone keeps its point."""
+    cells = round(2 * REACH * CELLS_PER_UNIT)
+    place = np.clip((problem.logodds + REACH) * CELLS_PER_UNIT, 0, cells - 1).astype(np.int64)
+    small = np.minimum(sigmoid(problem.logodds), sigmoid(-problem.logodds))
+    w = problem.weights
+    return _cells(*(_mass(place, v, cells) for v in (w, w * problem.hits, w * small)))
+
+
+def _mass(place: Ints, weights: Floats | None, cells: int) -> Floats:
+    return np.bincount(place, weights, minlength=cells).astype(np.float64)
+
+
+def _cells(points: Floats, hits: Floats, smaller: Floats) -> Binary:
+    full = np.flatnonzero(points)
+    start = full / CELLS_PER_UNIT - REACH
+    mean = logit(smaller[full] / points[full])
+    # rounding of the mean may not push a point over its cell's boundary
+    inside = np.clip(np.where(start < 0, mean, -mean), start, np.nextafter(start + 1 / CELLS_PER_UNIT, -np.inf))
+    return Binary(inside, hits[full] / points[full], points[full], 1 / CELLS_PER_UNIT)
+
+
+def group_classes(
+    groups: str | Ints, labels: Ints, n_classes: int, weights: Floats | None, n_groups: int | None = None
+) -> Ints:
+    """Group of each class (K,) from "shared", "classwise", "prior" or an array of groups."""
+    if n_groups is not None and not (isinstance(groups, str) and groups == "prior"):
+        raise ValueError('n_groups: only groups="prior" takes a number of groups')
+    if not isinstance(groups, str):
+        return check_groups(groups, n_classes)
+    if groups == "shared":
+        return np.zeros(n_classes, dtype=np.int64)
+    if groups == "classwise":
+        return np.arange(n_classes, dtype=np.int64)
+    if groups == "prior":
+        return prior_groups(_mass(labels, weights, n_classes), n_groups)
+    raise ValueError(f'groups: expected "shared", "classwise", "prior" or an array (K,), got {groups!r}')
+
+
+def prior_groups(counts: Floats, n_groups: int | None = None) -> Ints:
+    """Group of each class (K,), classes of similar prior together; group 0 holds the rarest.
+
+    Priors are similar when they agree within a factor of two, give or take the noise of their counts (90 % bounds).
+    The fewest groups that this allows are taken, or `n_groups`; they are cut where the squared distances of the log
+    priors within groups are least.
+
+    >>> prior_groups(np.array([100, 110, 400, 390, 105])).tolist()
+    [0, 0, 1, 1, 0]
+    """
+    order = np.argsort(counts, kind="stable")
+    smoothed = np.asarray(counts, dtype=np.float64)[order] + 0.5
+    wanted = _fewest_groups(smoothed) if n_groups is None else check_count("n_groups", n_groups, 1)
+    if wanted > len(counts):
+        raise ValueError(f"n_groups: expected at most one group per class ({len(counts)}), got {wanted}")
+    x = np.log(smoothed)
+    moment, mass = np.append(0.0, np.cumsum(x)), np.arange(len(x), -1, -1, dtype=np.float64)
+    cuts = kernels.solve_edges("squares", moment, mass, wanted)[0]
+    groups = np.empty(len(counts), dtype=np.int64)
+    groups[order] = np.searchsorted(cuts, np.arange(len(counts)), side="right")
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
+def _fewest_groups(increasing: Floats) -> int:
+    noise = 1.645 / np.sqrt(increasing)
+    low, high = np.log(increasing) - noise, np.log(increasing) + noise
+    groups, ceiling = 0, -np.inf
+    for k in range(len(increasing)):
+        if low[k] > ceiling:
+            groups, ceiling = groups + 1, high[k] + np.log(2.0)
+    return groups

@@ -1,0 +1,55 @@
+"""Shared data and settings of the tests."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from infocal.arrays import Array, Ints
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+SETS = (
+    "cifar100_wrn16-4",
+    "cifar10_wrn16-4",
+    "imagenet5k_efflite0",
+    "quickdraw345_cnn",
+    "langid176_django",
+    "fashion_mnist_cnn",
+    "shuttle_mlp",
+)
+
+settings.register_profile("infocal", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("infocal")
+
+needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the folder of real logits beside the checkout")
+
+
+def real_logits(name: str) -> tuple[Array, Ints]:
+    """Logits and labels of one of the real sets; of probabilities, their logarithms as the reference takes them."""
+    with np.load(SHARED / "data" / f"{name}.npz") as file:
+        labels = file["labels"].astype(np.int64)
+        if "logits" in file:
+            return file["logits"], labels
+        return np.log(np.maximum(file["probs"].astype(np.float64), 1e-300)), labels
+
+
+def reference_split(name: str, seed: int) -> tuple[Ints, Ints]:
+    """Calibration and evaluation indices of a reference split."""
+    stem = SHARED / "oracle" / "splits" / f"{name.split('_')[0]}_seed{seed}"
+    return np.load(f"{stem}_cal.npy"), np.load(f"{stem}_eval.npy")
+
+
+def reference_arrays(name: str, seed: int) -> dict[str, Array]:
+    """Edges and representatives of the reference on a split."""
+    with np.load(SHARED / "oracle" / f"{name}_seed{seed}.npz") as file:
+        return dict(file)
+
+
+def reference_metrics(name: str, seed: int) -> dict[str, dict[str, float]]:
+    """Metrics of the reference on a split, by method."""
+    metrics: dict[str, dict[str, float]] = json.loads((SHARED / "oracle" / f"{name}.json").read_text())["splits"][
+        str(seed)
+    ]
+    return metrics
