@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from .arrays import Array, Floats, Ints, check_probs
 
-__all__ = ["bin_of", "bits", "entropy", "log_sigmoid", "logit", "logits_from_probs", "sigmoid", "softmax"]
+__all__ = ["bin_of", "bits", "bounded", "entropy", "log_sigmoid", "logit", "logits_from_probs", "sigmoid", "softmax"]
 
 
 def sigmoid(x: npt.ArrayLike) -> Floats:
@@ -51,6 +51,11 @@ def _share_term(part: Floats, rest: Floats) -> Floats:
 def bits(nats: float) -> float:
     """The same information counted in bits."""
     return nats / float(np.log(2.0))
+
+
+def bounded(logodds: npt.ArrayLike) -> Floats:
+    """Log-odds within +-700, where sigmoid and its complement are both ordinary doubles: certainty made finite."""
+    return np.clip(np.asarray(logodds, dtype=np.float64), -700.0, 700.0)
 
 
 def bin_of(logodds: npt.ArrayLike, edges: npt.ArrayLike) -> Ints:

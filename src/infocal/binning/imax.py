@@ -1,0 +1,189 @@
+"""I-Max: bin edges that keep the most information about the label (Patel et al., ICLR 2021, eq. 3).
+
+Under a posterior model, a bin of mass W that holds P of the hits costs W h(P / W) of the label's entropy, so edges are
+best where the total cost is least. `exact` finds the least by a dynamic programme over the sorted points;
+`alternating` is the paper's Algorithm 1, which descends from a k-means++ start (with the Jensen-Shannon divergence) by
+the closed-form updates of eq. 5, to a local optimum.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..arrays import Floats, Ints
+from ..numerics import entropy, sigmoid
+from ..problems import Binary
+from ..records import Square, Vector, record
+from .edges import edges_at
+from .posterior import Posterior, fit_posterior
+
+__all__ = ["SOLVERS", "Imax", "Masses", "Trace", "alternate", "fit_imax", "imax_edges", "kept", "masses", "start"]
+
+SOLVERS = ("exact", "alternating")
+STEPS = 200  # of the alternating updates, as in the paper
+DIRECT = 4096  # points that the programme takes as they are; more are first solved in blocks of the line
+BLOCKS = 64  # blocks per unit of log-odds
+
+
+@record
+class Masses:
+    """Running sums (n + 1,) of the masses of hits before each point and of misses from it on, under a posterior.
+
+    Each is summed from its small end: one running sum over both would lose the rare label in the tails.
+    """
+
+    hits: Vector
+    misses: Vector
+
+    def of_bins(self, cuts: Ints) -> tuple[Floats, Floats]:
+        """Masses of hits and misses (M,) of the bins that start at these points."""
+        ends = np.concatenate(([0], cuts, [len(self.hits) - 1]))
+        return np.diff(self.hits[ends]), -np.diff(self.misses[ends])
+
+
+@record
+class Trace:
+    """The alternating updates step by step: edges (steps, M-1) and phi (steps + 1, M), both in posterior log-odds."""
+
+    edges: Square
+    phi: Square
+
+
+@record
+class Imax:
+    """Edges (M-1,) of the most information, that information and the limit no binning can exceed, in nats."""
+
+    edges: Vector
+    information: float
+    information_limit: float
+    trace: Trace | None = None
+
+
+def imax_edges(problem: Binary, n_bins: int, **options: Any) -> Floats:
+    """Edges (M-1,) in log-odds that keep the most information about the label; options as for `fit_imax`."""
+    edges: Floats = fit_imax(problem, n_bins, **options).edges
+    return edges
+
+
+def fit_imax(
+    problem: Binary,
+    n_bins: int,
+    *,
+    solver: str = "exact",
+    posterior: str = "sigmoid",
+    rng: np.random.Generator | None = None,
+) -> Imax:
+    """The binning of a question into `n_bins`; only the alternating solver's start uses `rng`."""
+    model = fit_posterior(problem, posterior)
+    sums = masses(problem, model)
+    if solver == "exact":
+        edges, trace = edges_at(problem, _best_cuts(problem, sums, n_bins)), None
+    else:
+        trace = alternate(model, sums, start(problem, model, n_bins, rng or np.random.default_rng(0)))
+        edges = _edges_in_logodds(problem, model, trace.edges[-1])
+    return Imax(edges, *kept(sums, bin_cuts(problem, edges)), trace)
+
+
+def masses(problem: Binary, model: Posterior) -> Masses:
+    """Running sums of the hits and misses that a posterior expects."""
+    hits = np.append(0.0, np.cumsum(problem.weights * sigmoid(model.logodds)))
+    misses = np.append(np.cumsum((problem.weights * sigmoid(-model.logodds))[::-1])[::-1], 0.0)
+    return Masses(hits, misses)
+
+
+def bin_cuts(problem: Binary, edges: Floats) -> Ints:
+    """First point (M-1,) at or above each edge."""
+    return np.searchsorted(problem.logodds, edges, side="left")
+
+
+def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
+    """I(y; bin) of the bins that start at these points, and I(y; logodds), in nats per point (eq. 3)."""
+    mass = sums.hits[-1] + sums.misses[0]
+    whole = entropy(sums.hits[-1], sums.misses[0])
+    points = entropy(np.diff(sums.hits), -np.diff(sums.misses)).sum()
+    bins = entropy(*sums.of_bins(cuts)).sum()
+    return float((whole - bins) / mass), float((whole - points) / mass)
+
+
+# -- exact ---------------------------------------------------------------------------------------------------------
+
+
+def _best_cuts(problem: Binary, sums: Masses, n_bins: int) -> Ints:
+    """Cuts of the least cost. Many points are first taken in blocks, then one by one in the blocks around each cut:
+    blocks see every basin of the cost, points find its bottom."""
+    n = len(problem.logodds)
+    if n <= DIRECT:
+        return _solve(sums, np.arange(n + 1), n_bins)
+    block = np.floor(problem.logodds.clip(-64.0, 64.0) * BLOCKS)
+    first = np.append(np.flatnonzero(np.append(True, block[1:] != block[:-1])), n)
+    cut = np.searchsorted(first, _solve(sums, first, n_bins))
+    near = [np.arange(first[max(c - 1, 0)], first[min(c + 1, len(first) - 1)]) for c in cut]
+    return _solve(sums, np.unique(np.concatenate((first, *near))), n_bins)
+
+
+def _solve(sums: Masses, candidates: Ints, n_bins: int) -> Ints:
+    cuts, _ = kernels.solve_edges("information", sums.hits[candidates], sums.misses[candidates], n_bins)
+    return candidates[cuts]
+
+
+# -- alternating ---------------------------------------------------------------------------------------------------
+
+
+def alternate(model: Posterior, sums: Masses, phi: Floats, steps: int = STEPS) -> Trace:
+    """Algorithm 1 from these representatives (M,) in log-odds, until nothing moves or the steps are over."""
+    edges, trace = [], [phi]
+    for _ in range(steps):
+        edges.append(_edges_between(trace[-1]))
+        cuts = np.searchsorted(model.logodds, edges[-1], side="left")
+        hits, misses = sums.of_bins(cuts)
+        full = (hits > 0) & (misses > 0)
+        # a bin without points keeps its own centre
+        moved = np.log(np.where(full, hits, 1.0)) - np.log(np.where(full, misses, 1.0))
+        trace.append(np.where(full, moved, trace[-1]))
+        if np.array_equal(trace[-1], trace[-2]):
+            break
+    return Trace(np.array(edges), np.array(trace))
+
+
+def _edges_between(phi: Floats) -> Floats:
+    """g (M-1,): where both neighbours describe the label equally well (eq. 5)."""
+    up, down = np.logaddexp(0.0, phi), np.logaddexp(0.0, -phi)
+    rise, fall = np.diff(up), -np.diff(down)
+    apart = (rise > 0) & (fall > 0)
+    return np.where(apart, np.log(np.where(apart, rise, 1.0) / np.where(apart, fall, 1.0)), phi[1:])
+
+
+def _edges_in_logodds(problem: Binary, model: Posterior, edges: Floats) -> Floats:
+    if model.slope:
+        return (edges - model.shift) / model.slope
+    return edges_at(problem, np.searchsorted(model.logodds, edges, side="left"))
+
+
+def start(problem: Binary, model: Posterior, n_bins: int, rng: np.random.Generator) -> Floats:
+    """k-means++ (Arthur & Vassilvitskii, 2007) with the Jensen-Shannon divergence between the points' posteriors in
+    place of the squared distance (sec. A.3.4): representatives (M,) in log-odds, increasing."""
+    p, w = sigmoid(model.logodds), problem.weights
+    own = entropy(p, sigmoid(-model.logodds))
+    trials = 2 + int(np.log(n_bins))
+    centres = [_draw(w, 1, rng)[0]]
+    nearest = _divergence(model.logodds, own, centres[0])
+    while len(centres) < n_bins:
+        drawn = _draw(w * nearest if nearest.any() else w, trials, rng)
+        closer = [np.minimum(nearest, _divergence(model.logodds, own, i)) for i in drawn]
+        best = int(np.argmin([w @ distance for distance in closer]))
+        centres.append(drawn[best])
+        nearest = closer[best]
+    return np.sort(model.logodds[centres])
+
+
+def _draw(weights: Floats, count: int, rng: np.random.Generator) -> Ints:
+    reached = np.cumsum(weights)
+    return np.minimum(np.searchsorted(reached, rng.random(count) * reached[-1], side="right"), len(weights) - 1)
+
+
+def _divergence(logodds: Floats, own: Floats, centre: int) -> Floats:
+    """Jensen-Shannon divergence (nats) of each point's label distribution from that of one of them."""
+    hits = (sigmoid(logodds) + sigmoid(logodds[centre])) / 2
+    misses = (sigmoid(-logodds) + sigmoid(-logodds[centre])) / 2
+    return np.maximum(entropy(hits, misses) - (own + own[centre]) / 2, 0.0)
