@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array, Floats, Ints, check_probs
+from .arrays import Array, Floats, Ints, bad_row, check_probs
 
 __all__ = ["bin_of", "bits", "bounded", "entropy", "log_sigmoid", "logit", "logits_from_probs", "sigmoid", "softmax"]
 
@@ -30,7 +30,11 @@ def logit(p: npt.ArrayLike) -> Floats:
 
 def softmax(logits: Array) -> Array:
     """Rows of e^z over their sum, in the type of the logits, taken from the maximum so that nothing overflows."""
-    e = np.exp(logits - logits.max(axis=1, keepdims=True))
+    top = logits.max(axis=1, keepdims=True)
+    bad = ~np.isfinite(top[:, 0])
+    if bad.any():
+        raise bad_row(logits, int(bad.argmax()))
+    e = np.exp(logits - top)
     e /= e.sum(axis=1, keepdims=True)
     return np.asarray(e)
 

@@ -4,21 +4,22 @@
 calibration. Rows are never renormalised: after one-vs-rest each class stands for itself (paper, sec. A.1).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import kernels
-from .arrays import Array, Floats
-from .binning.histogram import Histogram
+from .arrays import Array, Floats, Ints
+from .binning.histogram import Histogram, Sums, sums_of
 from .numerics import log_sigmoid
 from .records import IntVector, record
 
-__all__ = ["OneVsRest"]
+__all__ = ["OneVsRest", "Values", "sums_of_rows"]
 
 Lookup = tuple[Floats, Floats, Floats]
+Values = Callable[[slice, Floats], Array]  # (rows, their log-odds (b, K)) -> (b, K)
 BLOCK = 1 << 20  # log-odds held at a time
 
 
@@ -40,10 +41,8 @@ class OneVsRest:
         if self._lookup is not None:
             return kernels.apply(logits, *self._lookup, self.groups)
         out = np.empty(logits.shape, dtype=logits.dtype)
-        size = max(1, BLOCK // logits.shape[1])
-        for start in range(0, len(logits), size):
-            block = slice(start, start + size)
-            out[block] = self.from_logodds(kernels.logodds(logits[block]))
+        for rows in _blocks(logits):
+            out[rows] = self.from_logodds(kernels.logodds(logits[rows]))
         return out
 
     def from_logodds(self, logodds: Floats) -> Floats:
@@ -80,3 +79,24 @@ class OneVsRest:
         edges = np.array([np.pad(e, (0, most - len(e)), constant_values=np.inf) for e in self.edges])
         values = np.array([np.pad(r, (0, most + 1 - len(r)), mode="edge") for r in self.representatives])
         return edges, log_sigmoid(edges), values
+
+
+def sums_of_rows(
+    logits: Array, weights: Floats | None, groups: Ints, edges: list[Floats], values: Values
+) -> list[Sums]:
+    """Totals of each group's bins over the samples themselves; `values` says what is averaged."""
+    total = [Sums(*np.zeros((3, len(e) + 1))) for e in edges]
+    for rows in _blocks(logits):
+        x = kernels.logodds(logits[rows])
+        v = values(rows, x)
+        w = np.ones(len(x)) if weights is None else weights[rows]
+        for g, e in enumerate(edges):
+            of = groups == g
+            total[g] += sums_of(e, x[:, of].ravel(), np.repeat(w, of.sum()), v[:, of].ravel())
+    return total
+
+
+def _blocks(logits: Array) -> Iterator[slice]:
+    size = max(1, BLOCK // logits.shape[1])
+    for start in range(0, len(logits), size):
+        yield slice(start, min(start + size, len(logits)))

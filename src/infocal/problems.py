@@ -6,16 +6,19 @@ sample or a cell of a fine histogram; everything downstream takes either.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from . import kernels
 from .arrays import Array, Floats, Ints, check_count, check_groups
-from .numerics import logit, sigmoid
+from .numerics import entropy, logit, sigmoid
 from .records import Vector, record
 
-__all__ = ["Binary", "binary", "compress", "group_classes", "prior_groups", "split", "summarised"]
+__all__ = ["Binary", "binary", "compress", "group_classes", "prior_groups", "questions", "split", "summarised"]
 
 REACH = 32.0  # cells end here: beyond, a point holds less than 1e-12 nats
 CELLS_PER_UNIT = 256  # cell width 1/256: the information inside a cell is below p (1 - p) / 2^19 of its mass
+CELLS = round(2 * REACH * CELLS_PER_UNIT)
+MANY = 1 << 20  # points
 
 
 @record
@@ -30,6 +33,25 @@ class Binary:
     hits: Vector
     weights: Vector
     width: float = 0.0
+
+    @property
+    def hidden(self) -> float:
+        """Bound on the information (nats per point) inside the cells, which no edge between them can keep: 0 where
+        points are points.
+
+        In a cell of this width the posterior p varies by a factor of e^width in its odds, so the divergence of a
+        point's label from the cell's is at most p (1 - p) width^2 / 8 at the cell's largest p (1 - p).
+        """
+        if not self.width:
+            return 0.0
+        spread = sigmoid(self.logodds) * sigmoid(-self.logodds) * np.exp(self.width)
+        inner = np.abs(self.logodds) < REACH - self.width
+        beyond = entropy(sigmoid(self.logodds), sigmoid(-self.logodds))
+        return float(np.average(np.where(inner, spread * self.width**2 / 8, beyond), weights=self.weights))
+
+    def parted_by(self, edges: Floats) -> bool:
+        """Whether edges stand between points and not inside cells, so that sums over points are sums over samples."""
+        return not self.width or bool(np.all(edges % self.width == 0))
 
     def separators(self) -> Floats:
         """Where an edge stands that parts each point from the one before: midway, or on a cell boundary."""
@@ -52,6 +74,12 @@ def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Bina
     first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
     mass = np.add.reduceat(w, first)
     return Binary(x[first], np.add.reduceat(w * h, first) / mass, mass)
+
+
+def questions(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
+    """The question of each group: of all points where these are few, in cells of the line where they are many."""
+    many = logits.size > max(MANY, CELLS * (groups.max() + 1))
+    return (summarised if many else split)(logits, labels, groups, weights)
 
 
 def split(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
@@ -77,11 +105,10 @@ def summarised(logits: Array, labels: Ints, groups: Ints, weights: Floats | None
 
 def compress(problem: Binary) -> Binary:
     """The same question in cells of the log-odds line; a cell that stands alone keeps its point."""
-    cells = round(2 * REACH * CELLS_PER_UNIT)
-    place = np.clip((problem.logodds + REACH) * CELLS_PER_UNIT, 0, cells - 1).astype(np.int64)
+    place = np.clip((problem.logodds + REACH) * CELLS_PER_UNIT, 0, CELLS - 1).astype(np.int64)
     small = np.minimum(sigmoid(problem.logodds), sigmoid(-problem.logodds))
     w = problem.weights
-    return _cells(*(_mass(place, v, cells) for v in (w, w * problem.hits, w * small)))
+    return _cells(*(_mass(place, v, CELLS) for v in (w, w * problem.hits, w * small)))
 
 
 def _mass(place: Ints, weights: Floats | None, cells: int) -> Floats:
@@ -98,7 +125,7 @@ def _cells(points: Floats, hits: Floats, smaller: Floats) -> Binary:
 
 
 def group_classes(
-    groups: str | Ints, labels: Ints, n_classes: int, weights: Floats | None, n_groups: int | None = None
+    groups: npt.ArrayLike, labels: Ints, n_classes: int, weights: Floats | None, n_groups: int | None = None
 ) -> Ints:
     """Group of each class (K,) from "shared", "classwise", "prior" or an array of groups."""
     if n_groups is not None and not (isinstance(groups, str) and groups == "prior"):

@@ -6,18 +6,39 @@ A record's own `check` says what it must hold besides.
 """
 
 import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RECORDS", "IntVector", "Square", "Vector", "array_fields", "record"]
+__all__ = ["RECORDS", "Facts", "IntVector", "Square", "Vector", "array_fields", "record"]
 
 Vector = Annotated[npt.NDArray[np.float64], np.float64, 1]
 IntVector = Annotated[npt.NDArray[np.int64], np.int64, 1]
 Square = Annotated[npt.NDArray[np.float64], np.float64, 2]
 
 RECORDS: dict[str, type] = {}
+
+
+class Facts(Mapping[str, Any]):
+    """A mapping that cannot be changed: what a fit found out, as numbers, words and truth values by name."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = dict(facts)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name}={_short(value)}' for name, value in self.items())}}}"
+
 
 R = TypeVar("R")
 

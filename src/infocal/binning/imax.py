@@ -6,8 +6,6 @@ best where the total cost is least. `exact` finds the least by a dynamic program
 the closed-form updates of eq. 5, to a local optimum.
 """
 
-from typing import Any
-
 import numpy as np
 
 from .. import kernels
@@ -18,11 +16,11 @@ from ..records import Square, Vector, record
 from .edges import edges_at
 from .posterior import Posterior, fit_posterior
 
-__all__ = ["SOLVERS", "Imax", "Masses", "Trace", "alternate", "fit_imax", "imax_edges", "kept", "masses", "start"]
+__all__ = ["SOLVERS", "Binning", "Masses", "Trace", "alternate", "fit_imax", "kept", "masses", "measured", "start"]
 
 SOLVERS = ("exact", "alternating")
 STEPS = 200  # of the alternating updates, as in the paper
-DIRECT = 4096  # points that the programme takes as they are; more are first solved in blocks of the line
+DIRECT = 1 << 14  # points that the programme takes as they are; more are first solved in blocks of the line
 BLOCKS = 64  # blocks per unit of log-odds
 
 
@@ -51,19 +49,19 @@ class Trace:
 
 
 @record
-class Imax:
-    """Edges (M-1,) of the most information, that information and the limit no binning can exceed, in nats."""
+class Binning:
+    """Edges (M-1,) of a binning; what it keeps of the label under the posterior it was fitted with, and the limit
+    I(y; logodds) of any binning, in nats per point.
+
+    No binning into as many bins keeps more than `information + information_gap`: 0 where the programme has seen every
+    point, infinite where nothing is known of the optimum.
+    """
 
     edges: Vector
     information: float
     information_limit: float
+    information_gap: float = np.inf
     trace: Trace | None = None
-
-
-def imax_edges(problem: Binary, n_bins: int, **options: Any) -> Floats:
-    """Edges (M-1,) in log-odds that keep the most information about the label; options as for `fit_imax`."""
-    edges: Floats = fit_imax(problem, n_bins, **options).edges
-    return edges
 
 
 def fit_imax(
@@ -73,16 +71,21 @@ def fit_imax(
     solver: str = "exact",
     posterior: str = "sigmoid",
     rng: np.random.Generator | None = None,
-) -> Imax:
+) -> Binning:
     """The binning of a question into `n_bins`; only the alternating solver's start uses `rng`."""
     model = fit_posterior(problem, posterior)
     sums = masses(problem, model)
     if solver == "exact":
-        edges, trace = edges_at(problem, _best_cuts(problem, sums, n_bins)), None
-    else:
-        trace = alternate(model, sums, start(problem, model, n_bins, rng or np.random.default_rng(0)))
-        edges = _edges_in_logodds(problem, model, trace.edges[-1])
-    return Imax(edges, *kept(sums, bin_cuts(problem, edges)), trace)
+        cuts, gap = _best_cuts(problem, sums, n_bins)
+        return Binning(edges_at(problem, cuts), *kept(sums, cuts), gap + problem.hidden)
+    trace = alternate(model, sums, start(problem, model, n_bins, rng or np.random.default_rng(0)))
+    edges = _edges_in_logodds(problem, model, trace.edges[-1])
+    return Binning(edges, *kept(sums, _cuts_at(problem, edges)), trace=trace)
+
+
+def measured(problem: Binary, edges: Floats) -> Binning:
+    """Edges from elsewhere, with what they keep under the classifier's own sigmoid."""
+    return Binning(edges, *kept(masses(problem, fit_posterior(problem, "sigmoid")), _cuts_at(problem, edges)))
 
 
 def masses(problem: Binary, model: Posterior) -> Masses:
@@ -92,7 +95,7 @@ def masses(problem: Binary, model: Posterior) -> Masses:
     return Masses(hits, misses)
 
 
-def bin_cuts(problem: Binary, edges: Floats) -> Ints:
+def _cuts_at(problem: Binary, edges: Floats) -> Ints:
     """First point (M-1,) at or above each edge."""
     return np.searchsorted(problem.logodds, edges, side="left")
 
@@ -109,17 +112,24 @@ def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
 # -- exact ---------------------------------------------------------------------------------------------------------
 
 
-def _best_cuts(problem: Binary, sums: Masses, n_bins: int) -> Ints:
-    """Cuts of the least cost. Many points are first taken in blocks, then one by one in the blocks around each cut:
-    blocks see every basin of the cost, points find its bottom."""
+def _best_cuts(problem: Binary, sums: Masses, n_bins: int) -> tuple[Ints, float]:
+    """Cuts of the least cost, and how much more any others could keep. Many points are first taken in blocks of the
+    line, then one by one in the blocks around each cut: blocks see every basin of the cost, points find its bottom."""
     n = len(problem.logodds)
     if n <= DIRECT:
-        return _solve(sums, np.arange(n + 1), n_bins)
+        return _solve(sums, np.arange(n + 1), n_bins), 0.0
     block = np.floor(problem.logodds.clip(-64.0, 64.0) * BLOCKS)
     first = np.append(np.flatnonzero(np.append(True, block[1:] != block[:-1])), n)
-    cut = np.searchsorted(first, _solve(sums, first, n_bins))
-    near = [np.arange(first[max(c - 1, 0)], first[min(c + 1, len(first) - 1)]) for c in cut]
-    return _solve(sums, np.unique(np.concatenate((first, *near))), n_bins)
+    cuts = coarse = _solve(sums, first, n_bins)
+    for _ in range(STEPS):
+        before, at = cuts, np.searchsorted(first, cuts, side="right") - 1
+        near = [np.arange(first[max(b - 1, 0)], first[min(b + 2, len(first) - 1)]) for b in at]
+        cuts = _solve(sums, np.unique(np.concatenate((first, *near))), n_bins)
+        if np.array_equal(cuts, before):
+            break
+    within_blocks = kept(sums, first[1:-1])
+    found, most = kept(sums, cuts)[0], kept(sums, coarse)[0] + within_blocks[1] - within_blocks[0]
+    return cuts, max(most - found, 0.0)
 
 
 def _solve(sums: Masses, candidates: Ints, n_bins: int) -> Ints:

@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import Array, Floats, Ints, bad_row
 from . import _native
 
-__all__ = ["apply", "logodds", "n_threads", "solve_edges", "summarise"]
+__all__ = ["apply", "logodds", "n_threads", "rank", "solve_edges", "summarise"]
 
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
@@ -74,6 +74,19 @@ def apply(logits: Array, edges: Floats, bounds: Floats, values: Floats, group_of
         return _native.apply(logits[block], edges, bounds, values, group_of, out[block])
 
     _over_blocks(logits, _block_size(logits), loop)
+    return out
+
+
+def rank(probs: Array, ties: Array, k: int) -> Ints:
+    """The k classes (n, k) of largest probability, best first; equal ones by `ties`, then by index."""
+    probs, ties = (np.ascontiguousarray(x, dtype=np.result_type(probs, ties)) for x in (probs, ties))
+    out = np.empty((len(probs), k), dtype=np.int64)
+
+    def loop(block: slice) -> int:
+        _native.rank(probs[block], ties[block], out[block])
+        return -1
+
+    _over_blocks(probs, _block_size(probs), loop)
     return out
 
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "partition.hpp"
+#include "ranks.hpp"
 #include "rows.hpp"
 
 namespace nb = nanobind;
@@ -94,6 +95,12 @@ int64_t summarise(const Logits<T> &logits, Line<const int64_t> labels, std::opti
                                   grid, {points.data(), hits.data(), smaller.data()}, scratch.data());
 }
 
+template <class T> void rank(Table<const T> probs, Table<const T> ties, Table<int64_t> out) {
+    nb::gil_scoped_release free;
+    best_of_rows(probs.data(), ties.data(), int64_t(probs.shape(0)), int64_t(probs.shape(1)), int64_t(out.shape(1)),
+                 out.data());
+}
+
 double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<int64_t> cuts) {
     nb::gil_scoped_release free;
     const Cost cost = information ? Cost::information : Cost::squares;
@@ -103,6 +110,7 @@ double solve_edges(bool information, Line<const double> low, Line<const double> 
 template <class T> void define(nb::module_ &m) {
     m.def("logodds", &logodds<T>);
     m.def("apply", &apply<T>);
+    m.def("rank", &rank<T>);
     m.def("summarise", &summarise<T>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
 }

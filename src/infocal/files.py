@@ -1,0 +1,69 @@
+"""Files in and out: logits with their labels in, results out, whole or not at all."""
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from .arrays import Array, Ints, check_labels, check_logits
+from .numerics import logits_from_probs
+
+__all__ = ["read_data", "replaced", "write_arrays"]
+
+
+@contextmanager
+def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `path` when all is written; on failure `path` stays as it was."""
+    target = Path(path)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_data(path: str | os.PathLike[str]) -> tuple[Array, Ints | None]:
+    """Logits (n, K) and labels (n,), or None where there are none, of an `.npz` file with the arrays `logits` or
+    `probs`, and `labels`."""
+    arrays = _read_npz(path)
+    if "logits" in arrays:
+        logits = check_logits(arrays["logits"])
+    elif "probs" in arrays:
+        logits = logits_from_probs(arrays["probs"])
+    else:
+        raise ValueError(f"{path}: expected an array named logits or probs, got {', '.join(arrays) or 'none'}")
+    if "labels" not in arrays:
+        return logits, None
+    return logits, check_labels(arrays["labels"], *logits.shape)
+
+
+def _read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("it holds a single array")
+            return {name: file[name] for name in file.files if name in ("logits", "probs", "labels")}
+    except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, OverflowError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path}: expected an .npz file with logits (or probs) and labels ({reason})") from None
+
+
+def write_arrays(path: str | os.PathLike[str], **arrays: Array) -> None:
+    """Write named arrays to an `.npz` file."""
+    with replaced(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
