@@ -5,15 +5,16 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from .arrays import Array, Ints, check_labels, check_logits
+from .arrays import Array, Ints, check_labels, check_logits, check_probs
 from .numerics import logits_from_probs
 
-__all__ = ["read_data", "replaced", "write_arrays"]
+__all__ = ["Data", "read_data", "replaced", "write_arrays"]
 
 
 @contextmanager
@@ -37,19 +38,33 @@ def _umask() -> int:
     return mask
 
 
-def read_data(path: str | os.PathLike[str]) -> tuple[Array, Ints | None]:
-    """Logits (n, K) and labels (n,), or None where there are none, of an `.npz` file with the arrays `logits` or
-    `probs`, and `labels`."""
+@dataclass(frozen=True)
+class Data:
+    """What a file holds: logits (n, K), the probabilities they were made from if it has those instead, labels (n,)."""
+
+    path: str
+    logits: Array
+    probs: Array | None
+    labels: Ints | None
+
+    def require_labels(self) -> Ints:
+        if self.labels is None:
+            raise ValueError(f"{self.path}: expected an array named labels with the true class of each row")
+        return self.labels
+
+
+def read_data(path: str | os.PathLike[str]) -> Data:
+    """Data of an `.npz` file with the arrays `logits` or `probs`, and `labels` where they are known."""
     arrays = _read_npz(path)
-    if "logits" in arrays:
-        logits = check_logits(arrays["logits"])
-    elif "probs" in arrays:
-        logits = logits_from_probs(arrays["probs"])
-    else:
-        raise ValueError(f"{path}: expected an array named logits or probs, got {', '.join(arrays) or 'none'}")
-    if "labels" not in arrays:
-        return logits, None
-    return logits, check_labels(arrays["labels"], *logits.shape)
+    if "logits" not in arrays and "probs" not in arrays:
+        raise ValueError(f"{path}: expected an array named logits or probs, and one named labels")
+    try:
+        probs = None if "logits" in arrays else check_probs(arrays["probs"])
+        logits = check_logits(arrays["logits"]) if probs is None else logits_from_probs(probs)
+        labels = check_labels(arrays["labels"], *logits.shape) if "labels" in arrays else None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return Data(str(path), logits, probs, labels)
 
 
 def _read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:

@@ -135,10 +135,8 @@ def _decode_field(name: str, content: Any, hint: Any) -> Any:
 def _encode_array(array: Array) -> Any:
     if array.size <= SHORT and np.isfinite(array).all():
         return array.tolist()
-    return {
-        "shape": list(array.shape),
-        "base64": base64.b64encode(array.astype(array.dtype.newbyteorder("<"))).decode(),
-    }
+    data = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    return {"shape": list(array.shape), "base64": base64.b64encode(data).decode()}
 
 
 def _decode_array(name: str, content: Any, dtype: type, axes: int) -> Array:
