@@ -15,7 +15,7 @@ LAYERS = (
     {"problems"},
     {"binning", "scaling", "onevsrest"},
     {"metrics", "information", "simulate"},
-    {"calibrator", "recipes", "report", "persist", "files", "datasets"},
+    {"calibrator", "recipes", "report", "compare", "persist", "files", "datasets"},
     {"estimators", "plots", "html", "cli", "torch", "onnx", "dask", "paper"},
 )
 OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "onnx", "dask", "rich", "jinja2"}

@@ -4,16 +4,17 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from . import __version__, fit, load
 from .binning.imax import SOLVERS
 from .binning.posterior import POSTERIORS
 from .calibrator import Calibrator
+from .compare import compare
 from .files import Data, read_data, write_arrays
 from .numerics import softmax
 from .recipes import RECIPES
-from .report import compare, evaluate
+from .report import evaluate
 
 __all__ = ["main"]
 
@@ -46,7 +47,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="infocal", description="Turn a classifier's logits into probabilities that mean what they say.")
+    parser = _Parser(
+        prog="infocal", description="Turn a classifier's logits into probabilities that mean what they say."
+    )
     parser.add_argument("--version", action="version", version=f"infocal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for add in (_add_demo, _add_fit, _add_apply, _add_evaluate):
@@ -54,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-Commands = "argparse._SubParsersAction[_Parser]"
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
 # -- demo ----------------------------------------------------------------------------------------------------------
@@ -71,16 +74,18 @@ def _demo(options: argparse.Namespace) -> None:
     data = load_quickdraw()
     with _working("fitting and judging"):
         table = compare(["identity", "eqsize", "eqmass", "imax"], data.cal, data.test)
-    print(f"{data.about}: {len(data.cal[1]):,} samples to calibrate, {len(data.test[1]):,} to judge.\n")
-    print(table)
-    print(_NEXT)
+    before, after = table["identity"], table["imax"]
+    print(f"{data.about}.")
+    print(f"{len(data.cal[1]):,} samples to fit each recipe, {len(data.test[1]):,} others to judge it.\n\n{table}\n")
+    print(
+        f"imax keeps the accuracy ({before['accuracy']:.1%} before, {after['accuracy']:.1%} after) and cuts the error "
+        f"of the confidence\n(top-1 ECE) from {before['top1_ece']:.1%} to {after['top1_ece']:.1%}.\n{_NEXT}"
+    )
 
 
 _NEXT = """
-identity is the classifier as it is. eqmass pays for its lower calibration error (ECE) with accuracy; imax keeps both.
-
-Your own classifier: save logits and labels it was not trained on, then fit, apply and judge:
-  numpy.savez("val.npz", logits=..., labels=...)
+Your own classifier: save logits and labels that it was not trained on, then fit, apply and judge.
+  python -c 'import numpy; numpy.savez("val.npz", logits=..., labels=...)'
   infocal fit val.npz -o cal.json
   infocal apply cal.json test.npz -o probs.npz
   infocal evaluate probs.npz"""
@@ -96,7 +101,9 @@ def _add_fit(commands: Commands) -> None:
     parser.add_argument("--recipe", default="imax", help=f"{', '.join(RECIPES)} (default: imax)")
     parser.add_argument("--bins", type=int, default=15, help="number of bins (default: 15)")
     parser.add_argument(
-        "--groups", default="shared", help="shared, classwise, prior or a group per class as 0,0,1,... (default: shared)"
+        "--groups",
+        default="shared",
+        help="shared, classwise, prior or a group per class as 0,0,1,... (default: shared)",
     )
     parser.add_argument("--solver", choices=SOLVERS, help="of imax (default: exact)")
     parser.add_argument("--posterior", choices=tuple(POSTERIORS), help="of imax (default: sigmoid)")
@@ -150,7 +157,9 @@ def _add_apply(commands: Commands) -> None:
     parser = commands.add_parser("apply", help="calibrate logits with a saved calibrator")
     parser.add_argument("calibrator", metavar="CAL.json", help="a calibrator saved by fit")
     parser.add_argument("data", metavar="DATA", help=f"{DATA}; labels may be missing")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the .npz file to write: probs, and labels")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="the .npz file to write: probs, and labels"
+    )
     parser.set_defaults(run=_apply)
 
 

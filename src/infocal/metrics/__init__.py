@@ -1,0 +1,8 @@
+"""Measures of probabilities against labels: scores of single samples, and calibration errors."""
+
+from .scores import accuracy as accuracy
+from .scores import brier as brier
+from .scores import brier_top1 as brier_top1
+from .scores import nll as nll
+
+__all__ = ["accuracy", "brier", "brier_top1", "nll"]

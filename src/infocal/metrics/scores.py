@@ -1,0 +1,129 @@
+"""Scores of single samples, and their means: accuracy, negative log-likelihood, Brier.
+
+Every function takes probabilities (n, K), of any row sum, and labels (n,). `ties` (n, K), usually the raw logits, says
+which of two equal probabilities comes first: the larger tie value; the lower class index where there are none, or
+where these are equal too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array, Floats, Ints, check_count, check_labels, check_logits, check_probs, check_weights
+
+__all__ = ["Samples", "accuracy", "brier", "brier_top1", "nll", "read", "samples"]
+
+SMALLEST = 2.220446049250313e-16  # a label of less probability counts as this much, as in the paper's tables
+
+
+class Samples(NamedTuple):
+    """What each row says of its label (n,): the largest probability, that of the true class, the sum and the sum of
+    squares of the row, and how many classes come before the true one."""
+
+    n_classes: int
+    weights: Floats | None
+    confidence: Floats
+    told: Floats
+    total: Floats
+    squares: Floats
+    rank: Ints
+
+    @property
+    def correct(self) -> Array:
+        """Whether the true class comes first."""
+        return self.rank == 0
+
+    def accuracy(self, k: int = 1) -> float:
+        """Share of samples whose true class is among the first k."""
+        return self.mean(self.rank < k)
+
+    def nll(self, normalised: bool = False) -> float:
+        """Mean of -log p of the true class. A row that sums to 0 says nothing: normalised, it is 1 / K each."""
+        told = self.told
+        if normalised:
+            told = np.where(self.total > 0, told / np.where(self.total > 0, self.total, 1.0), 1 / self.n_classes)
+        return self.mean(-np.log(np.maximum(told, SMALLEST)))
+
+    def brier(self) -> float:
+        """Mean over samples of the sum over classes of (p - [true class])^2."""
+        return self.mean(np.maximum(self.squares - 2 * self.told + 1, 0.0))
+
+    def brier_top1(self) -> float:
+        """Mean of (confidence - correct)^2."""
+        return self.mean((self.confidence - self.correct) ** 2)
+
+    def mean(self, values: Array) -> float:
+        """Weighted mean of one value per sample."""
+        return float(np.average(values, weights=self.weights))
+
+
+def accuracy(
+    probs: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    k: int = 1,
+    ties: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> float:
+    """Share of samples whose true class is among the k most probable.
+
+    >>> accuracy([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]], [1, 0, 1])
+    0.6666666666666666
+    """
+    return read(probs, labels, ties, weights).accuracy(check_count("k", k, 1))
+
+
+def nll(
+    probs: npt.ArrayLike, labels: npt.ArrayLike, *, normalised: bool = False, weights: npt.ArrayLike | None = None
+) -> float:
+    """Negative log-likelihood, in nats per sample, of the rows as they are or divided by their sums first.
+
+    Probabilities below 2.220446049250313e-16 count as that. A row of zeros, normalised, counts as 1 / K each.
+    """
+    return read(probs, labels, None, weights).nll(normalised)
+
+
+def brier(probs: npt.ArrayLike, labels: npt.ArrayLike, *, weights: npt.ArrayLike | None = None) -> float:
+    """Brier score (1950): squared distance of a row from its label's indicator, from 0 to 2 for rows that sum to 1."""
+    return read(probs, labels, None, weights).brier()
+
+
+def brier_top1(
+    probs: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    ties: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> float:
+    """Brier score of the top class alone, (confidence - correct)^2: what the paper's tables call Brier."""
+    return read(probs, labels, ties, weights).brier_top1()
+
+
+def read(
+    probs: npt.ArrayLike, labels: npt.ArrayLike, ties: npt.ArrayLike | None, weights: npt.ArrayLike | None
+) -> Samples:
+    """The samples of what a caller handed in, checked."""
+    p = check_probs(probs)
+    y, w = check_labels(labels, *p.shape), check_weights(weights, len(p))
+    z = None if ties is None else check_logits(ties, p.shape[1], "ties")
+    return samples(p, y, z, w)
+
+
+def samples(probs: Array, labels: Ints, ties: Array | None, weights: Floats | None) -> Samples:
+    """What each row says of its label."""
+    at = labels[:, None]
+    told = np.take_along_axis(probs, at, axis=1)
+    level, lower = probs == told, np.arange(probs.shape[1]) < at
+    if ties is not None:
+        value = np.take_along_axis(ties, at, axis=1)
+        lower = (ties > value) | ((ties == value) & lower)
+    return Samples(
+        probs.shape[1],
+        weights,
+        probs.max(axis=1).astype(np.float64),
+        told[:, 0].astype(np.float64),
+        probs.sum(axis=1, dtype=np.float64),
+        np.square(probs, dtype=np.float64).sum(axis=1),
+        ((probs > told) | (level & lower)).sum(axis=1),
+    )
