@@ -15,7 +15,7 @@ LAYERS = (
     {"problems"},
     {"binning", "scaling", "onevsrest"},
     {"metrics", "information", "simulate"},
-    {"calibrator", "recipes", "report", "compare", "persist", "files", "datasets"},
+    {"calibrator", "recipes", "report", "comparison", "persist", "files", "datasets"},
     {"estimators", "plots", "html", "cli", "torch", "onnx", "dask", "paper"},
 )
 OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "onnx", "dask", "rich", "jinja2"}
@@ -39,6 +39,7 @@ def imports(path: Path) -> list[tuple[str, str]]:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - (node.level - 1)]
             names = [node.module] if node.module else [alias.name for alias in node.names]
+            names = [name for name in names if name != "__version__"]
             found += [(*base, *name.split("."))[:2] for name in names]
     return [(parts[0], parts[-1]) for parts in found]
 

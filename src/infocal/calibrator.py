@@ -8,6 +8,7 @@ import numpy as np
 from . import kernels
 from .arrays import Array, Floats, Ints, check_count, check_logits
 from .numerics import softmax
+from .persist import write_record
 from .records import Facts, record
 
 __all__ = ["Calibrator", "Identity", "Method"]
@@ -57,9 +58,7 @@ class Calibrator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this calibrator to a JSON file; `infocal.load` gives back the same one, to the last bit."""
-        from .persist import save
-
-        save(self, path)
+        write_record(self, path)
 
     @property
     def edges(self) -> list[Floats]:

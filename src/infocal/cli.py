@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn, TypeAlias
 
-from . import __version__, fit, load
+from . import __version__
 from .binning.imax import SOLVERS
 from .binning.posterior import POSTERIORS
 from .calibrator import Calibrator
-from .compare import compare
+from .comparison import compare
 from .files import Data, read_data, write_arrays
 from .numerics import softmax
-from .recipes import RECIPES
+from .recipes import RECIPES, fit, load
 from .report import evaluate
 
 __all__ = ["main"]

@@ -1,4 +1,4 @@
-"""Calibrators as JSON files: no pickle, nothing run, every number to its last bit.
+"""Records as JSON files: no pickle, nothing run, every number to its last bit.
 
 A record is an object with its class under "record" and its fields by name. An array is a list of numbers (JSON's
 shortest form that reads back the same) or, where it is long or holds infinities, its bytes in base 64.
@@ -15,31 +15,27 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from .arrays import Array
-from .calibrator import Calibrator
 from .files import replaced
 from .records import RECORDS, Facts, array_fields
 
-__all__ = ["load", "save"]
+__all__ = ["read_record", "write_record"]
 
 FORMAT = "infocal calibrator"
 VERSION = 1
 SHORT = 4096  # elements of the longest array kept as a list
 
 
-def save(calibrator: Calibrator, path: str | os.PathLike[str]) -> None:
-    """Write a calibrator to a file, whole or not at all."""
-    content = {"format": FORMAT, "version": VERSION} | _encode(calibrator)
+def write_record(record: Any, path: str | os.PathLike[str]) -> None:
+    """Write a record to a file, whole or not at all."""
+    content = {"format": FORMAT, "version": VERSION} | _encode(record)
     with replaced(path) as file:
         file.write(json.dumps(content, allow_nan=False, indent=1).encode())
 
 
-def load(path: str | os.PathLike[str]) -> Calibrator:
-    """Read a calibrator that `Calibrator.save` wrote; a `ValueError` says what is wrong with any other file.
-
-    Nothing in the file is run, so that one from an untrusted source can at worst be refused.
-    """
+def read_record(path: str | os.PathLike[str]) -> Any:
+    """The record that was written to a file; a `ValueError` says what is wrong with any other file."""
     try:
-        return _calibrator(json.loads(Path(path).read_bytes(), parse_constant=_refuse_constant))
+        return _checked(json.loads(Path(path).read_bytes(), parse_constant=_refuse_constant))
     except RecursionError:
         raise ValueError(f"{path}: expected a saved calibrator, got a file nested too deeply") from None
     except UnicodeDecodeError:
@@ -54,7 +50,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"expected finite numbers, got {name}")
 
 
-def _calibrator(content: Any) -> Calibrator:
+def _checked(content: Any) -> Any:
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise ValueError("expected a saved calibrator, got another kind of JSON")
     version = content.pop("version", None)
@@ -62,21 +58,7 @@ def _calibrator(content: Any) -> Calibrator:
         raise ValueError(
             f"expected version {VERSION} of the format, got {version!r}; read it with the infocal it is of"
         )
-    calibrator = _decode(content)
-    if not isinstance(calibrator, Calibrator):
-        raise ValueError(f"expected a Calibrator, got {type(calibrator).__name__}")
-    _try(calibrator)
-    return calibrator
-
-
-def _try(calibrator: Calibrator) -> None:
-    """Parts that do not fit together show on the first row."""
-    try:
-        probs = calibrator(np.zeros((1, calibrator.n_classes)))
-    except Exception as error:
-        raise ValueError(f"the parts of the calibrator do not fit together: {error}") from None
-    if probs.shape != (1, calibrator.n_classes) or not ((probs >= 0) & (probs <= 1)).all():
-        raise ValueError("the parts of the calibrator do not fit together: its answers are no probabilities")
+    return _decode(content)
 
 
 # -- records -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The one table of calibrators: what each recipe is called, how it is fitted, and whom to cite for it."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +16,11 @@ from .binning.posterior import POSTERIORS
 from .calibrator import Calibrator, Identity, Method
 from .numerics import sigmoid
 from .onevsrest import OneVsRest, Values, sums_of_rows
+from .persist import read_record
 from .problems import Binary, group_classes, questions
 from .records import Facts
 
-__all__ = ["RECIPES", "Recipe", "Task", "fit"]
+__all__ = ["RECIPES", "Recipe", "Task", "fit", "load"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,24 @@ def fit(
     bins = check_count("n_bins", n_bins, 2)
     method, facts = row.fit(Task(x, y, w, grouped, bins, solver, np.random.default_rng(rng), options))
     return Calibrator(recipe, n_classes, method, Facts({"n_samples": n} | facts))
+
+
+def load(path: str | os.PathLike[str]) -> Calibrator:
+    """The calibrator in a file that `Calibrator.save` wrote, the same to the last bit.
+
+    Nothing in the file is run: one from an untrusted source can at worst be refused, with a `ValueError`.
+    """
+    calibrator = read_record(path)
+    if not isinstance(calibrator, Calibrator):
+        raise ValueError(f"{path}: expected a Calibrator, got a {type(calibrator).__name__}")
+    n_classes = check_count("n_classes", calibrator.n_classes, 2)
+    try:  # parts that do not fit together show on the first row
+        probs = check_probs(calibrator(np.zeros((1, n_classes))))
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"{path}: the parts of this calibrator do not fit together ({error})") from None
+    if probs.shape != (1, n_classes):
+        raise ValueError(f"{path}: the parts of this calibrator do not fit together")
+    return calibrator
 
 
 def _row(recipe: str) -> Recipe:
