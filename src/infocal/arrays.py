@@ -86,10 +86,12 @@ def check_groups(groups: npt.ArrayLike, n_classes: int) -> Ints:
     return np.unique(g, return_inverse=True)[1].astype(np.int64)
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+def check_count(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number of at least `least` and, where it is given, at most `most`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}: expected a whole number {wanted}, got {value!r}")
     return int(value)
 
 

@@ -48,9 +48,7 @@ class Calibrator:
     def rank(self, logits: Any, k: int = 5) -> Ints:
         """The k most probable classes (n, k), best first; equal probabilities are ranked by the raw logits."""
         raw = check_logits(logits, self.n_classes)
-        if check_count("k", k, 1) > self.n_classes:
-            raise ValueError(f"k: expected at most the number of classes, {self.n_classes}, got {k}")
-        return kernels.rank(self.method(raw), raw, k)
+        return kernels.rank(self.method(raw), raw, check_count("k", k, 1, self.n_classes))
 
     def predict(self, logits: Any) -> Ints:
         """The most probable class (n,); equal probabilities are decided by the raw logits."""

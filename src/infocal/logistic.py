@@ -56,7 +56,7 @@ def _softened(hits: Floats, weights: Floats) -> Floats:
 
 
 def _newton(design: Floats, aims: Floats, weights: Floats, theta: Floats) -> tuple[Floats, float]:
-    """Minimum of the mean loss from `theta`; a step that does not lower the loss is halved until it does."""
+    """Minimum of the mean loss from `theta`; a step that raises the loss beyond its rounding is halved."""
     loss = _loss(design, aims, weights, theta)
     for _ in range(STEPS):
         p = sigmoid(theta @ design)
@@ -65,7 +65,7 @@ def _newton(design: Floats, aims: Floats, weights: Floats, theta: Floats) -> tup
             break
         step = np.linalg.solve((design * (weights * p * (1 - p))) @ design.T + 1e-300 * np.eye(2), gradient)
         scale = 1.0
-        while scale > 1e-9 and not (tried := _loss(design, aims, weights, theta - scale * step)) <= loss:
+        while scale > 1e-9 and not (tried := _loss(design, aims, weights, theta - scale * step)) <= loss * (1 + 1e-15):
             scale /= 2
         if scale <= 1e-9:
             break

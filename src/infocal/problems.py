@@ -144,7 +144,8 @@ def group_classes(
 def prior_groups(counts: Floats, n_groups: int | None = None) -> Ints:
     """Group of each class (K,), classes of similar prior together; group 0 holds the rarest.
 
-    Priors are similar when they agree within a factor of two, give or take the noise of their counts (90 % bounds).
+    Priors are similar when they agree within a factor of two, give or take the noise of their counts (bounds that
+    hold for all classes at once in at least 90 % of samples).
     The fewest groups that this allows are taken, or `n_groups`; they are cut where the squared distances of the log
     priors within groups are least.
 
@@ -153,9 +154,7 @@ def prior_groups(counts: Floats, n_groups: int | None = None) -> Ints:
     """
     order = np.argsort(counts, kind="stable")
     smoothed = np.asarray(counts, dtype=np.float64)[order] + 0.5
-    wanted = _fewest_groups(smoothed) if n_groups is None else check_count("n_groups", n_groups, 1)
-    if wanted > len(counts):
-        raise ValueError(f"n_groups: expected at most one group per class ({len(counts)}), got {wanted}")
+    wanted = _fewest_groups(smoothed) if n_groups is None else check_count("n_groups", n_groups, 1, len(counts))
     x = np.log(smoothed)
     moment, mass = np.append(0.0, np.cumsum(x)), np.arange(len(x), -1, -1, dtype=np.float64)
     cuts = kernels.solve_edges("squares", moment, mass, wanted)[0]
@@ -165,7 +164,8 @@ def prior_groups(counts: Floats, n_groups: int | None = None) -> Ints:
 
 
 def _fewest_groups(increasing: Floats) -> int:
-    noise = 1.645 / np.sqrt(increasing)
+    # a normal deviate exceeds sqrt(2 log(2 / a)) with a probability below a, here 0.1 / K; log counts have this spread
+    noise = np.sqrt(2 * np.log(20 * len(increasing))) / np.sqrt(increasing)
     low, high = np.log(increasing) - noise, np.log(increasing) + noise
     groups, ceiling = 0, -np.inf
     for k in range(len(increasing)):

@@ -22,6 +22,9 @@ from .records import Facts
 
 __all__ = ["RECIPES", "Recipe", "Task", "fit", "load"]
 
+MOST_BINS = 4096
+MOST_CLASSES = 1 << 20  # that a file may claim
+
 
 @dataclass(frozen=True)
 class Task:
@@ -89,7 +92,7 @@ def fit(
     y, w = check_labels(labels, n, n_classes), check_weights(weights, n)
     grouped = group_classes(groups, y, n_classes, w, options.pop("n_groups", None))
     _check_options(recipe, row, options, solver)
-    bins = check_count("n_bins", n_bins, 2)
+    bins = check_count("n_bins", n_bins, 2, MOST_BINS)
     method, facts = row.fit(Task(x, y, w, grouped, bins, solver, np.random.default_rng(rng), options))
     return Calibrator(recipe, n_classes, method, Facts({"n_samples": n} | facts))
 
@@ -102,7 +105,7 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
     calibrator = read_record(path)
     if not isinstance(calibrator, Calibrator):
         raise ValueError(f"{path}: expected a Calibrator, got a {type(calibrator).__name__}")
-    n_classes = check_count("n_classes", calibrator.n_classes, 2)
+    n_classes = check_count("n_classes", calibrator.n_classes, 2, MOST_CLASSES)
     try:  # parts that do not fit together show on the first row
         probs = check_probs(calibrator(np.zeros((1, n_classes))))
     except (ValueError, TypeError, IndexError, AttributeError) as error:

@@ -107,12 +107,15 @@ double solve_edges(bool information, Line<const double> low, Line<const double> 
     return best_cuts(cost, low.data(), high.data(), int64_t(low.shape(0)) - 1, int64_t(cuts.shape(0)) + 1, cuts.data());
 }
 
+// Nothing is converted on the way in: a copy made of an output would swallow what is written to it.
+auto as_is() { return nb::arg().noconvert(); }
+
 template <class T> void define(nb::module_ &m) {
-    m.def("logodds", &logodds<T>);
-    m.def("apply", &apply<T>);
-    m.def("rank", &rank<T>);
-    m.def("summarise", &summarise<T>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
+    m.def("logodds", &logodds<T>, as_is(), as_is());
+    m.def("apply", &apply<T>, as_is(), as_is(), as_is(), as_is(), as_is(), as_is());
+    m.def("rank", &rank<T>, as_is(), as_is(), as_is());
+    m.def("summarise", &summarise<T>, as_is(), as_is(), as_is().none(), as_is(), nb::arg(), nb::arg(), as_is(),
+          as_is(), as_is());
 }
 
 }  // namespace
@@ -120,7 +123,7 @@ template <class T> void define(nb::module_ &m) {
 NB_MODULE(_native, m) {
     define<float>(m);
     define<double>(m);
-    m.def("solve_edges", &solve_edges);
+    m.def("solve_edges", &solve_edges, nb::arg(), as_is(), as_is(), as_is());
     m.def("use_instruction_set", &use_instruction_set);
     m.def("instruction_sets", &available_instruction_sets);
     m.def("instruction_set", [] { return std::string(chosen->name); });

@@ -1,0 +1,89 @@
+"""Slow and obviously right twins of the fast code: plain loops over the definitions."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from infocal.arrays import Array, Floats, Ints
+
+# -- the spine -----------------------------------------------------------------------------------------------------
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def logsumexp(values: Sequence[float]) -> float:
+    top = max(values)
+    return -math.inf if top == -math.inf else top + math.log(math.fsum(math.exp(v - top) for v in values))
+
+
+def logodds(logits: Array) -> Floats:
+    """z_k - log sum of e^z_j over the others, class by class."""
+    out = np.empty(logits.shape)
+    for i, row in enumerate(logits.tolist()):
+        for k, z in enumerate(row):
+            rest = logsumexp(row[:k] + row[k + 1 :])
+            out[i, k] = z if z == -math.inf else math.inf if rest == -math.inf else z - rest
+    return out
+
+
+def bin_of(x: float, edges: Sequence[float]) -> int:
+    """Bin m is [edges[m-1], edges[m])."""
+    return sum(x >= edge for edge in edges)
+
+
+def apply(logits: Array, edges: list[Floats], values: list[Floats], groups: Ints) -> Floats:
+    """Value of the bin of each class's log-odds."""
+    x = logodds(logits.astype(np.float64))
+    out = np.empty(x.shape)
+    for i, k in np.ndindex(*x.shape):
+        out[i, k] = values[groups[k]][bin_of(x[i, k], edges[groups[k]])]
+    return out
+
+
+def summarise(
+    logits: Array, labels: Ints, weights: Floats, groups: Ints, reach: float, per_unit: float
+) -> tuple[Floats, Floats, Floats]:
+    """Masses per group and cell, sample by sample."""
+    x = logodds(logits.astype(np.float64))
+    cells = round(2 * reach * per_unit)
+    points, hits, smaller = np.zeros((3, groups.max() + 1, cells))
+    for i, k in np.ndindex(*x.shape):
+        cell = min(max(math.floor((x[i, k] + reach) * per_unit), 0), cells - 1) if math.isfinite(x[i, k]) else 0
+        cell = cells - 1 if x[i, k] == math.inf else cell
+        points[groups[k], cell] += weights[i]
+        hits[groups[k], cell] += weights[i] * (labels[i] == k)
+        smaller[groups[k], cell] += weights[i] * sigmoid(-abs(x[i, k]))
+    return points, hits, smaller
+
+
+def rank(probs: Array, ties: Array, k: int) -> list[list[int]]:
+    """Best classes first; equal probabilities by ties, then by index."""
+    return [
+        sorted(range(len(p)), key=lambda j, p=p, z=z: (-p[j], -z[j], j))[:k]  # type: ignore[misc]
+        for p, z in zip(probs.tolist(), ties.tolist(), strict=True)
+    ]
+
+
+def information_cost(hits: Floats, misses: Floats) -> float:
+    """W h(P / W) of one bin that holds these masses, point by point."""
+    p, q = math.fsum(hits), math.fsum(misses)
+    return sum(part * math.log((p + q) / part) for part in (p, q) if part > 0)
+
+
+def squares_cost(x: Floats, weights: Floats) -> float:
+    """Weighted squared distances to the mean of one bin."""
+    mass = math.fsum(weights)
+    if mass == 0:
+        return 0.0
+    mean = math.fsum(weights * x) / mass
+    return math.fsum(weights * (x - mean) ** 2)
+
+
+def best_partition(costs: dict[tuple[int, int], float], n: int, n_bins: int) -> float:
+    """Least total cost of all ways to cut n points into consecutive bins, empty ones allowed."""
+    cuts = itertools.combinations_with_replacement(range(n + 1), n_bins - 1)
+    return min(sum(costs[start, end] for start, end in itertools.pairwise((0, *cut, n))) for cut in cuts)

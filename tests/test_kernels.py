@@ -1,0 +1,225 @@
+"""The native loops equal their slow twins, on every instruction set, for any layout of the caller's array."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import oracles
+from infocal import kernels
+from infocal.arrays import Array, Floats
+from infocal.kernels import _native
+from infocal.numerics import log_sigmoid
+
+INSTRUCTION_SETS = _native.instruction_sets()
+
+
+@pytest.fixture(params=INSTRUCTION_SETS)
+def instruction_set(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = _native.instruction_set()
+    _native.use_instruction_set(request.param)
+    yield request.param
+    _native.use_instruction_set(before)
+
+
+def random_logits(seed: int, n: int = 7, n_classes: int = 5, scale: float = 5.0) -> Floats:
+    rng = np.random.default_rng(seed)
+    logits = scale * rng.normal(size=(n, n_classes))
+    logits[rng.random(logits.shape) < 0.1] = -np.inf
+    logits[np.isneginf(logits).all(axis=1)] = 0.0
+    return logits
+
+
+def lookup(edges: Floats, values: Floats) -> tuple[Floats, Floats, Floats]:
+    return edges, log_sigmoid(edges), values
+
+
+SHAPES = [(1, 2), (3, 3), (5, 63), (4, 64), (4, 65), (2, 1000)]
+
+
+@pytest.mark.usefixtures("instruction_set")
+class TestLogodds:
+    @pytest.mark.parametrize(("n", "K"), SHAPES)
+    @pytest.mark.parametrize("scale", [0.1, 5.0, 200.0, 1e4])
+    def test_equals_the_definition(self, n: int, K: int, scale: float) -> None:
+        logits = random_logits(K, n, K, scale)
+        assert_allclose(kernels.logodds(logits), oracles.logodds(logits), rtol=1e-13, atol=1e-13)
+
+    def test_wide_rows(self) -> None:
+        logits = random_logits(0, 1, 10_000, 3.0)
+        expected = logits[0, :50] - np.array([oracles.logsumexp(np.delete(logits[0], k).tolist()) for k in range(50)])
+        assert_allclose(kernels.logodds(logits)[0, :50], expected, rtol=1e-12)
+
+    def test_single_precision_equals_double(self) -> None:
+        logits = random_logits(1, 20, 30).astype(np.float32)
+        assert_array_equal(kernels.logodds(logits), kernels.logodds(logits.astype(np.float64)))
+
+    def test_no_cancellation_at_the_top(self) -> None:
+        assert_allclose(kernels.logodds(np.array([[60.0, 0.0, 1.0]]))[0, 0], 60 - np.log(1 + np.e), rtol=1e-15)
+        assert_allclose(kernels.logodds(np.array([[1e4, 0.0]]))[0], [1e4, -1e4], rtol=1e-15)
+
+    def test_masked_classes(self) -> None:
+        assert_array_equal(kernels.logodds(np.array([[-np.inf, 0.0, 0.0]])), [[-np.inf, 0.0, 0.0]])
+        assert_array_equal(kernels.logodds(np.array([[-np.inf, 3.0]])), [[-np.inf, np.inf]])
+
+
+@pytest.mark.usefixtures("instruction_set")
+class TestApply:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize(("n", "K"), SHAPES)
+    @pytest.mark.parametrize("n_groups", [1, 2])
+    def test_equals_the_definition(self, n: int, K: int, n_groups: int, dtype: type) -> None:
+        rng = np.random.default_rng(K)
+        logits = random_logits(K, n, K).astype(dtype)
+        edges, values = np.sort(6 * rng.normal(size=(n_groups, 9))), rng.random((n_groups, 10))
+        groups = rng.integers(n_groups, size=K)
+        expected = oracles.apply(logits, list(edges), list(values), groups).astype(dtype)
+        assert_array_equal(kernels.apply(logits, *lookup(edges, values), groups), expected)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_points_on_an_edge_are_in_the_bin_above(self, dtype: type) -> None:
+        logits = random_logits(3, 40, 6).astype(dtype)
+        logodds = kernels.logodds(logits)
+        edges = np.unique(logodds[np.isfinite(logodds)])[::5].copy()[None]
+        values = np.linspace(0, 1, edges.shape[1] + 1)[None]
+        expected = values[0][np.searchsorted(edges[0], logodds, side="right")].astype(dtype)
+        assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(6, dtype=np.int64)), expected)
+
+    def test_extreme_logits(self) -> None:
+        logits = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [800.0, 799.0, -np.inf]])
+        edges, values = np.array([[-20.0, 0.0, 20.0]]), np.array([[0.1, 0.2, 0.3, 0.4]])
+        expected = oracles.apply(logits, [edges[0]], [values[0]], np.zeros(3, dtype=np.int64))
+        assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(3, dtype=np.int64)), expected)
+
+
+@pytest.mark.usefixtures("instruction_set")
+class TestSummarise:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_equals_the_definition(self, weighted: bool, dtype: type) -> None:
+        rng = np.random.default_rng(0)
+        logits, labels = random_logits(5, 30, 7).astype(dtype), rng.integers(7, size=30)
+        weights, groups = rng.random(30) if weighted else None, rng.integers(3, size=7)
+        got = kernels.summarise(logits, labels, weights, groups, 8.0, 4.0)
+        expected = oracles.summarise(logits, labels, np.ones(30) if weights is None else weights, groups, 8.0, 4.0)
+        for mine, slow in zip(got, expected, strict=True):
+            assert_allclose(mine, slow, rtol=1e-12, atol=1e-14)
+
+
+class TestRank:
+    @given(seed=st.integers(0, 1000), k=st.integers(1, 6))
+    def test_equals_the_definition(self, seed: int, k: int) -> None:
+        rng = np.random.default_rng(seed)
+        probs, ties = rng.integers(3, size=(2, 4, 6)) / 2
+        assert kernels.rank(probs, ties, k).tolist() == oracles.rank(probs, ties, k)
+
+
+class TestSolveEdges:
+    """The programme finds the least cost that trying every partition finds, ties and weights included."""
+
+    @given(seed=st.integers(0, 100_000), n=st.integers(1, 12), n_bins=st.integers(2, 6))
+    def test_information(self, seed: int, n: int, n_bins: int) -> None:
+        rng = np.random.default_rng(seed)
+        eta = np.sort(np.round(rng.random(n), rng.integers(1, 4)))
+        weights = rng.integers(1, 4, size=n) * rng.choice([1.0, 0.37])
+        hits, misses = weights * eta, weights * (1 - eta)
+        low, high = np.append(0.0, np.cumsum(hits)), np.append(np.cumsum(misses[::-1])[::-1], 0.0)
+        costs = {
+            (i, j): oracles.information_cost(hits[i:j], misses[i:j]) for i in range(n + 1) for j in range(i, n + 1)
+        }
+        _, total = kernels.solve_edges("information", low, high, n_bins)
+        assert_allclose(total, oracles.best_partition(costs, n, n_bins), rtol=1e-10, atol=1e-13)
+
+    @given(seed=st.integers(0, 100_000), n=st.integers(1, 12), n_bins=st.integers(2, 6))
+    def test_squares(self, seed: int, n: int, n_bins: int) -> None:
+        rng = np.random.default_rng(seed)
+        x, weights = np.sort(rng.normal(size=n).round(1)), rng.integers(1, 4, size=n).astype(float)
+        moment, mass = np.append(0.0, np.cumsum(weights * x)), np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+        costs = {(i, j): oracles.squares_cost(x[i:j], weights[i:j]) for i in range(n + 1) for j in range(i, n + 1)}
+        _, total = kernels.solve_edges("squares", moment, mass, n_bins)
+        least = oracles.best_partition(costs, n, n_bins)
+        assert_allclose(total + (weights * x**2).sum(), least, rtol=1e-9, atol=1e-9)
+
+    def test_cuts_cost_what_is_reported(self) -> None:
+        rng = np.random.default_rng(0)
+        hits, misses = np.sort(rng.random(500)), np.sort(rng.random(500))[::-1]
+        low, high = np.append(0.0, np.cumsum(hits)), np.append(np.cumsum(misses[::-1])[::-1], 0.0)
+        cuts, total = kernels.solve_edges("information", low, high, 9)
+        bins = zip(np.split(hits, cuts), np.split(misses, cuts), strict=True)
+        assert_allclose(sum(oracles.information_cost(h, m) for h, m in bins), total, rtol=1e-12)
+
+
+def call(name: str, logits: Array) -> Array:
+    rng = np.random.default_rng(0)
+    K = logits.shape[1]
+    groups = np.arange(K) % 2
+    if name == "logodds":
+        return kernels.logodds(logits)
+    if name == "apply":
+        return kernels.apply(logits, *lookup(np.sort(3 * rng.normal(size=(2, 14))), rng.random((2, 15))), groups)
+    labels = rng.integers(K, size=len(logits))
+    return np.stack(kernels.summarise(logits, labels, rng.random(len(logits)), groups, 32.0, 16.0))
+
+
+NAMES = ["logodds", "apply", "summarise"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+class TestSameBits:
+    def test_for_any_number_of_threads(self, name: str, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        logits = random_logits(2, 3001, 701).astype(dtype)
+        monkeypatch.setenv("INFOCAL_NUM_THREADS", "1")
+        expected = call(name, logits)
+        for threads in ("2", "7"):
+            monkeypatch.setenv("INFOCAL_NUM_THREADS", threads)
+            assert_array_equal(call(name, logits), expected)
+
+    def test_for_any_block_size(self, name: str, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        logits = random_logits(2, 97, 101).astype(dtype)
+        expected = call(name, logits)
+        for size in (1, 10, 96):
+            monkeypatch.setattr(kernels, "_block_size", lambda logits, size=size: size)
+            assert_array_equal(call(name, logits), expected)
+
+    def test_on_every_instruction_set(self, name: str, dtype: type) -> None:
+        before, logits = _native.instruction_set(), random_logits(4, 50, 130).astype(dtype)
+        expected = call(name, logits)
+        for instruction_set in INSTRUCTION_SETS:
+            _native.use_instruction_set(instruction_set)
+            assert_array_equal(call(name, logits), expected)
+        _native.use_instruction_set(before)
+
+    def test_for_any_stride(self, name: str, dtype: type) -> None:
+        wide = random_logits(6, 60, 90).astype(dtype)
+        for view in (wide[::2], wide[:, ::3], wide[::-1, ::-1], wide.T, np.asfortranarray(wide)):
+            assert_array_equal(call(name, view), call(name, np.ascontiguousarray(view)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 499, 999])
+def test_bad_rows_are_named(name: str, value: float, row: int) -> None:
+    logits = random_logits(0, 1000, 200)
+    logits[row, 3 if value != -np.inf else slice(None)] = value
+    logits[999, 5] = np.nan  # the first one is named, whichever thread meets it
+    with pytest.raises(ValueError, match=f"row {row}[, ]"):
+        call(name, logits)
+
+
+def test_threads_are_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INFOCAL_NUM_THREADS", "3")
+    assert kernels.n_threads() == 3
+    monkeypatch.setenv("INFOCAL_NUM_THREADS", "none")
+    with pytest.raises(ValueError, match="INFOCAL_NUM_THREADS: expected a whole number"):
+        kernels.n_threads()
+    monkeypatch.delenv("INFOCAL_NUM_THREADS")
+    assert kernels.n_threads() >= 1
+
+
+def test_unknown_instruction_set() -> None:
+    with pytest.raises(ValueError, match="not available on this machine"):
+        _native.use_instruction_set("abacus")
