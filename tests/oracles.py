@@ -87,3 +87,39 @@ def best_partition(costs: dict[tuple[int, int], float], n: int, n_bins: int) -> 
     """Least total cost of all ways to cut n points into consecutive bins, empty ones allowed."""
     cuts = itertools.combinations_with_replacement(range(n + 1), n_bins - 1)
     return min(sum(costs[start, end] for start, end in itertools.pairwise((0, *cut, n))) for cut in cuts)
+
+
+# -- scaling -------------------------------------------------------------------------------------------------------
+
+
+def softmax(row: Sequence[float], inverse: float = 1.0) -> list[float]:
+    """e^(t z) over their sum; a masked class has 0."""
+    powers = [math.exp(inverse * (z - max(row))) if z > -math.inf else 0.0 for z in row]
+    return [p / math.fsum(powers) for p in powers]
+
+
+def softmax_loss(scores: Array, labels: Ints, weights: Floats | None = None) -> float:
+    """Weighted mean of -log softmax at the label, over samples whose label is possible."""
+    mass = np.ones(len(labels)) if weights is None else weights
+    told = [
+        (w, logsumexp(row) - row[label])
+        for row, label, w in zip(scores.tolist(), labels.tolist(), mass.tolist(), strict=True)
+        if row[label] > -math.inf
+    ]
+    return math.fsum(w * loss for w, loss in told) / math.fsum(w for w, _ in told)
+
+
+def tempered(logits: Array, labels: Ints, weights: Floats, inverse: float) -> list[float]:
+    """Mass, log sums, means, variances, labels and beaten mass, sample by sample."""
+    total = [0.0] * 6
+    for row, label, w in zip(logits.tolist(), labels.tolist(), weights.tolist(), strict=True):
+        u = [z - max(row) for z in row]
+        if w == 0 or u[label] == -math.inf:
+            continue
+        p = softmax(row, inverse)
+        mean = math.fsum(a * b for a, b in zip(p, u, strict=True) if a)
+        square = math.fsum(a * (b - mean) ** 2 for a, b in zip(p, u, strict=True) if a)
+        log_sum = math.log(math.fsum(math.exp(inverse * b) for b in u if b > -math.inf))
+        for j, term in enumerate((1.0, log_sum, mean, square, u[label], float(u[label] < 0))):
+            total[j] += w * term
+    return total
