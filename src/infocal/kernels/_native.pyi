@@ -13,6 +13,22 @@ def summarise(
     hits: Any,
     smaller: Any,
 ) -> int: ...
+def reliability(
+    probs: Any,
+    labels: Any,
+    weights: Any | None,
+    ties: Any | None,
+    edges: Any,
+    thresholds: Any,
+    home: Any,
+    grain: float,
+    facts: Any,
+    rank: Any,
+    excess: Any,
+    mass: Any,
+    hits: Any,
+    kept: Any,
+) -> int: ...
 def solve_edges(information: bool, low: Any, high: Any, cuts: Any) -> float: ...
 def use_instruction_set(name: str) -> None: ...
 def instruction_sets() -> list[str]: ...

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "partition.hpp"
+#include "reliability.hpp"
 #include "rows.hpp"
 
 namespace nb = nanobind;
@@ -58,6 +59,31 @@ template <class T> Matrix<T> matrix(const Logits<T> &x) {
     return {x.data(), int64_t(x.shape(0)), int64_t(x.shape(1)), x.stride(0), x.stride(1)};
 }
 
+const Reader &reader() {
+#ifdef INFOCAL_X86_LEVELS
+    if (chosen == &avx2) return avx2_reader;
+    if (chosen == &avx512) return avx512_reader;
+#endif
+    return baseline_reader;
+}
+
+int64_t read(const Samples<float> &x, const Facts &facts, const Bins *bins, const Tables &into) {
+    return reader().single(x, facts, bins, into);
+}
+
+int64_t read(const Samples<double> &x, const Facts &facts, const Bins *bins, const Tables &into) {
+    return reader().twice(x, facts, bins, into);
+}
+
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+Ties ties_of(const std::optional<AnyMatrix> &x) {
+    if (!x) return {};
+    const bool single = x->dtype() == nb::dtype<float>();
+    return {single ? static_cast<const float *>(x->data()) : nullptr,
+            single ? nullptr : static_cast<const double *>(x->data()), x->stride(0), x->stride(1)};
+}
+
 class Scratch {
   public:
     explicit Scratch(int64_t columns) : room(scratch_size(columns) + 8) {}
@@ -94,6 +120,19 @@ int64_t summarise(const Logits<T> &logits, Line<const int64_t> labels, std::opti
                                   grid, {points.data(), hits.data(), smaller.data()}, scratch.data());
 }
 
+template <class T>
+int64_t reliability(const Logits<T> &probs, Line<const int64_t> labels, std::optional<Line<const double>> weights,
+                    std::optional<AnyMatrix> ties, Table<const double> edges, Table<const double> thresholds,
+                    Table<const int64_t> home, double grain, Table<double> facts, Line<int64_t> rank,
+                    Table<double> excess, Table<double> mass, Table<double> hits, Table<double> kept) {
+    nb::gil_scoped_release free;
+    const Bins bins = {int64_t(edges.shape(1)), edges.shape(0) == 1 ? 0 : int64_t(edges.shape(1)), edges.data(),
+                       int64_t(thresholds.shape(0)), thresholds.data(), home.data()};
+    return read({matrix(probs), labels.data(), weights ? weights->data() : nullptr, ties_of(ties)},
+                {facts.data(), rank.data()}, excess.size() ? &bins : nullptr,
+                {excess.data(), mass.data(), hits.data(), kept.data(), mass.shape(0) < excess.shape(0), grain});
+}
+
 double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<int64_t> cuts) {
     nb::gil_scoped_release free;
     const Cost cost = information ? Cost::information : Cost::squares;
@@ -105,6 +144,8 @@ template <class T> void define(nb::module_ &m) {
     m.def("apply", &apply<T>);
     m.def("summarise", &summarise<T>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
+    m.def("reliability", &reliability<T>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 }  // namespace
