@@ -11,7 +11,7 @@ by mass, of the bins' |mean probability - frequency|:
 - `kde`, `kde-logodds`: no bins, but densities of the answers of either label, on [0, 1] or on the log-odds line.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,7 +128,7 @@ def ece(
         raise ValueError("debiased: expected norm=2 and a scheme with bins; other errors have no such correction")
     if scheme in SPACES:
         asked = _ask(probs, labels, kind, threshold, ties, weights)
-        return float(np.mean([_norm(*smooth_gaps(x, hits, w, scheme), norm) for x, hits, w in _each(asked)]))
+        return float(np.mean([_smooth_error(*question, scheme, norm) for question in _each(asked)]))
     table = reliability(
         probs, labels, kind=kind, scheme=scheme, n_bins=n_bins, threshold=threshold, ties=ties, weights=weights
     )
@@ -282,19 +282,18 @@ def _in_order(asked: Questions, block: range) -> tuple[Floats, Floats, Floats]:
     return x, hits, w
 
 
-def _each(asked: Questions) -> Any:
+def _each(asked: Questions) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Answers, hits and weights of each question in turn, of its kept samples."""
     for g in range(asked.probs.shape[1]):
         x, hits, w = (row[0] for row in _in_order(asked, range(g, g + 1)))
         yield x[w > 0], hits[w > 0], w[w > 0]
 
 
-def _norm(gaps: Floats, weights: Floats, norm: int | str) -> float:
-    if not len(gaps):
+def _smooth_error(probs: Floats, hits: Floats, weights: Floats, space: str, norm: Any) -> float:
+    if not len(probs):
         return 0.0
-    if norm == "max":
-        return float(gaps.max())
-    return float(np.average(gaps**norm, weights=weights) ** (1 / norm))  # type: ignore[operator]
+    gaps = smooth_gaps(probs, hits, weights, space)
+    return float(gaps.max() if norm == "max" else np.average(gaps**norm, weights=weights) ** (1 / norm))
 
 
 # -- schemes: the bin of each answer (g, n), never decreasing along the row ------------------------------------------
