@@ -223,3 +223,20 @@ def test_threads_are_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch) 
 def test_unknown_instruction_set() -> None:
     with pytest.raises(ValueError, match="not available on this machine"):
         _native.use_instruction_set("abacus")
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_bins=st.integers(2, 33),
+    middle=st.floats(-20, 2),
+    spread=st.floats(0.01, 10),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_apply_finds_the_bins_that_the_logodds_are_in(
+    seed: int, n_bins: int, middle: float, spread: float, dtype: type
+) -> None:
+    rng = np.random.default_rng(seed)
+    logits = random_logits(seed, 40, 70, 4.0).astype(dtype)
+    edges, values = np.sort(middle + spread * rng.normal(size=(1, n_bins - 1))), rng.random((1, n_bins))
+    expected = values[0][np.searchsorted(edges[0], kernels.logodds(logits), side="right")].astype(dtype)
+    assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(70, dtype=np.int64)), expected)

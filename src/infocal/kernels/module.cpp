@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "apply.hpp"
 #include "partition.hpp"
 #include "ranks.hpp"
 #include "reliability.hpp"
@@ -29,16 +30,17 @@ template <class T> using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::de
 
 struct Compiled {  // the loops of one instruction set
     const InstructionSet *rows;
+    const Applies *applies;
     const Softmaxes *softmaxes;
     const Reader *reader;
 };
 
 std::vector<Compiled> instruction_sets() {
-    std::vector<Compiled> sets = {{&baseline, &softmaxes::baseline, &baseline_reader}};
+    std::vector<Compiled> sets = {{&baseline, &applies::baseline, &softmaxes::baseline, &baseline_reader}};
 #ifdef INFOCAL_X86_LEVELS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({&avx2, &softmaxes::avx2, &avx2_reader});
-    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({&avx512, &softmaxes::avx512, &avx512_reader});
+    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({&avx2, &applies::avx2, &softmaxes::avx2, &avx2_reader});
+    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({&avx512, &applies::avx512, &softmaxes::avx512, &avx512_reader});
 #endif
     return sets;
 }
@@ -62,6 +64,8 @@ std::vector<std::string> available_instruction_sets() {
 
 const Rows<float> &rows_of(float) { return chosen.rows->single; }
 const Rows<double> &rows_of(double) { return chosen.rows->twice; }
+Apply<float> apply_of(float) { return chosen.applies->single; }
+Apply<double> apply_of(double) { return chosen.applies->twice; }
 const Softmax<float> &softmax_of(float) { return chosen.softmaxes->single; }
 const Softmax<double> &softmax_of(double) { return chosen.softmaxes->twice; }
 
@@ -108,7 +112,7 @@ int64_t apply(const Logits<T> &logits, Table<const double> edges, Table<const do
     Scratch scratch(logits.shape(1));
     const Binnings bins = {int64_t(edges.shape(0)), int64_t(edges.shape(1)), edges.data(), bounds.data(),
                            values.data(), group_of.data()};
-    return rows_of(T()).apply(matrix(logits), bins, out.data(), scratch.data());
+    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds, out.data(), scratch.data());
 }
 
 template <class T>

@@ -9,31 +9,30 @@ template <class To, class From> static inline To bits_as(From from) {
     return to;
 }
 
-// e^x for x <= 0 (NaN stays NaN, below the smallest normal number: 0). Relative error < 2e-7.
-static inline float exp_(float x) {
+// e^x for x <= 0 (NaN stays NaN, below the smallest normal number: 0). V is a float or a vector of
+// floats, U the unsigned integers of its size. Relative error < 2e-7.
+template <class V, class U> static inline V exp_single(V x) {
     const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
-    float t = x * 1.44269504f + magic;
-    float n = t - magic;
-    float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
+    V t = x * 1.44269504f + magic;
+    V n = t - magic;
+    V r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    uint32_t scale = (bits_as<uint32_t>(t) << 23) + (127u << 23);
-    return x < -87.0f ? 0.0f : p * bits_as<float>(scale);
+    U scale = (bits_as<U>(t) << 23) + (127u << 23);
+    return x < -87.0f ? V{} : p * bits_as<V>(scale);
 }
 
 // The same in double precision; Taylor to degree 13 on |r| < 0.35. Relative error < 4e-16.
-static inline double exp_(double x) {
+template <class V, class U> static inline V exp_double(V x) {
     const double magic = 6755399441055744.0;  // 1.5 * 2^52
-    double t = x * 1.4426950408889634 + magic;
-    double n = t - magic;
-    double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    double p = 1.6059043836821613e-10;
-    p = p * r + 2.08767569878681e-09;
+    V t = x * 1.4426950408889634 + magic;
+    V n = t - magic;
+    V r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    V p = r * 1.6059043836821613e-10 + 2.08767569878681e-09;
     p = p * r + 2.505210838544172e-08;
     p = p * r + 2.755731922398589e-07;
     p = p * r + 2.7557319223985893e-06;
@@ -45,9 +44,12 @@ static inline double exp_(double x) {
     p = p * r + 0.16666666666666666;
     p = p * r + 0.5;
     p = p * r * r + r + 1.0;
-    uint64_t scale = (bits_as<uint64_t>(t) << 52) + (1023ULL << 52);
-    return x < -708.0 ? 0.0 : p * bits_as<double>(scale);
+    U scale = (bits_as<U>(t) << 52) + (1023ULL << 52);
+    return x < -708.0 ? V{} : p * bits_as<V>(scale);
 }
+
+static inline float exp_(float x) { return exp_single<float, uint32_t>(x); }
+static inline double exp_(double x) { return exp_double<double, uint64_t>(x); }
 
 // log x for normal x > 0 (NaN stays NaN): x = 2^e m with m in [1/sqrt 2, sqrt 2), then the series of
 // log((1+s)/(1-s)). Absolute error near x = 1 below 2e-16.

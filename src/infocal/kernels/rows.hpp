@@ -11,15 +11,6 @@ template <class T> struct Matrix {
     const T *row(int64_t i) const { return data + i * row_stride; }
 };
 
-// One binning per group of classes, all padded to the same number of edges: edges with +inf and
-// values with the last one. `bounds` is log sigmoid(edges), what log q is compared with.
-struct Binnings {
-    int64_t groups, n_edges;
-    const double *edges, *bounds;  // (groups, n_edges)
-    const double *values;          // (groups, n_edges + 1)
-    const int64_t *group_of;       // (columns,)
-};
-
 // The log-odds line from -reach to reach in cells of equal width.
 struct Grid {
     int64_t cells;
@@ -36,7 +27,6 @@ struct Summary {
 // room for scratch_size(columns) doubles, aligned to 64 bytes.
 template <class T> struct Rows {
     int64_t (*logodds)(const Matrix<T> &, double *out, double *scratch);
-    int64_t (*apply)(const Matrix<T> &, const Binnings &, T *out, double *scratch);
     int64_t (*summarise)(const Matrix<T> &, const int64_t *labels, const double *weights, const int64_t *group_of,
                          const Grid &, const Summary &, double *scratch);
 };
@@ -53,6 +43,6 @@ const int64_t LANES = 16;   // partial sums per row: the same on every instructi
 const int64_t BLOCK = 64;   // rows are padded to a multiple of this
 
 inline int64_t padded(int64_t columns) { return (columns + BLOCK - 1) / BLOCK * BLOCK; }
-inline int64_t scratch_size(int64_t columns) { return 7 * padded(columns); }
+inline int64_t scratch_size(int64_t columns) { return 8 * padded(columns); }
 
 }  // namespace infocal
