@@ -87,3 +87,34 @@ def best_partition(costs: dict[tuple[int, int], float], n: int, n_bins: int) -> 
     """Least total cost of all ways to cut n points into consecutive bins, empty ones allowed."""
     cuts = itertools.combinations_with_replacement(range(n + 1), n_bins - 1)
     return min(sum(costs[start, end] for start, end in itertools.pairwise((0, *cut, n))) for cut in cuts)
+
+
+# -- the latent Gaussian process -----------------------------------------------------------------------------------
+
+
+def curve_of_log_probs(logits: Array, inverse: float, knots: Sequence[float], values: Sequence[float]) -> Floats:
+    """A curve, linear between its values at the knots and beyond them, of each log-probability."""
+    out = np.empty(logits.shape)
+    for i, row in enumerate((inverse * logits.astype(np.float64)).tolist()):
+        log_sum = logsumexp(row)
+        for k, z in enumerate(row):
+            x = z - log_sum
+            j = max(sum(x > knot for knot in knots[1:-1]), 0)
+            slope = (values[j + 1] - values[j]) / (knots[j + 1] - knots[j])
+            out[i, k] = -math.inf if x == -math.inf else values[j] + slope * (x - knots[j])
+    return out
+
+
+def curve_loss(f: Floats, labels: Ints, weights: Floats) -> float:
+    """Weighted sum of log sum_k e^f_k - f_y."""
+    return math.fsum(w * (logsumexp(row) - row[y]) for row, y, w in zip(f.tolist(), labels, weights, strict=True))
+
+
+def curve_covariance(knots: Sequence[float], deviation: float, length: float) -> Floats:
+    """Covariance of the values at the knots: x x' and a Matérn kernel of smoothness 5/2."""
+
+    def kernel(x: float, y: float) -> float:
+        u = math.sqrt(5) * abs(x - y) / length
+        return x * y + deviation**2 * (1 + u + u**2 / 3) * math.exp(-u)
+
+    return np.array([[kernel(x, y) for y in knots] for x in knots])
