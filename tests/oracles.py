@@ -89,6 +89,42 @@ def best_partition(costs: dict[tuple[int, int], float], n: int, n_bins: int) -> 
     return min(sum(costs[start, end] for start, end in itertools.pairwise((0, *cut, n))) for cut in cuts)
 
 
+# -- scaling -------------------------------------------------------------------------------------------------------
+
+
+def softmax(row: Sequence[float], inverse: float = 1.0) -> list[float]:
+    """e^(t z) over their sum; a masked class has 0."""
+    powers = [math.exp(inverse * (z - max(row))) if z > -math.inf else 0.0 for z in row]
+    return [p / math.fsum(powers) for p in powers]
+
+
+def softmax_loss(scores: Array, labels: Ints, weights: Floats | None = None) -> float:
+    """Weighted mean of -log softmax at the label, over samples whose label is possible."""
+    mass = np.ones(len(labels)) if weights is None else weights
+    told = [
+        (w, logsumexp(row) - row[label])
+        for row, label, w in zip(scores.tolist(), labels.tolist(), mass.tolist(), strict=True)
+        if row[label] > -math.inf
+    ]
+    return math.fsum(w * loss for w, loss in told) / math.fsum(w for w, _ in told)
+
+
+def tempered(logits: Array, labels: Ints, weights: Floats, inverse: float) -> list[float]:
+    """Mass, log sums, means, variances, labels and beaten mass, sample by sample."""
+    total = [0.0] * 6
+    for row, label, w in zip(logits.tolist(), labels.tolist(), weights.tolist(), strict=True):
+        u = [z - max(row) for z in row]
+        if w == 0 or u[label] == -math.inf:
+            continue
+        p = softmax(row, inverse)
+        mean = math.fsum(a * b for a, b in zip(p, u, strict=True) if a)
+        square = math.fsum(a * (b - mean) ** 2 for a, b in zip(p, u, strict=True) if a)
+        log_sum = math.log(math.fsum(math.exp(inverse * b) for b in u if b > -math.inf))
+        for j, term in enumerate((1.0, log_sum, mean, square, u[label], float(u[label] < 0))):
+            total[j] += w * term
+    return total
+
+
 # -- the latent Gaussian process -----------------------------------------------------------------------------------
 
 
@@ -103,11 +139,6 @@ def curve_of_log_probs(logits: Array, inverse: float, knots: Sequence[float], va
             slope = (values[j + 1] - values[j]) / (knots[j + 1] - knots[j])
             out[i, k] = -math.inf if x == -math.inf else values[j] + slope * (x - knots[j])
     return out
-
-
-def curve_loss(f: Floats, labels: Ints, weights: Floats) -> float:
-    """Weighted sum of log sum_k e^f_k - f_y."""
-    return math.fsum(w * (logsumexp(row) - row[y]) for row, y, w in zip(f.tolist(), labels, weights, strict=True))
 
 
 def curve_covariance(knots: Sequence[float], deviation: float, length: float) -> Floats:

@@ -14,6 +14,7 @@ from conftest import SETS, needs_shared, real_logits, reference_split
 from infocal.arrays import Array, Floats, Ints
 from infocal.numerics import softmax
 from infocal.scaling.gp import JITTER, SLOWEST, GaussianProcess, fit_gp
+from infocal.scaling.temperature import fit_temperature
 from sources import random_samples
 
 LOGITS, LABELS = random_samples()
@@ -42,21 +43,6 @@ def drawn(n: int, n_classes: int, seed: int, curve: Callable[[Array], Floats] = 
 
 def loss(probs: Array, labels: Ints) -> float:
     return float(-np.log(np.maximum(probs[np.arange(len(probs)), labels].astype(np.float64), 2.2e-16)).mean())
-
-
-def best_inverse(logits: Array, labels: Ints) -> float:
-    """The inverse temperature of least loss."""
-    from scipy.optimize import minimize_scalar
-
-    z = logits.astype(np.float64)
-    z -= z.max(axis=1, keepdims=True)
-    told = z[np.arange(len(z)), labels].mean()
-
-    def loss_at(log_inverse: float) -> float:
-        t = np.exp(log_inverse)
-        return float(np.log(np.exp(t * z).sum(axis=1)).mean() - t * told)
-
-    return float(np.exp(minimize_scalar(loss_at, bracket=(-1.0, 0.0), tol=1e-10).x))
 
 
 class TestLaws:
@@ -133,7 +119,10 @@ class TestOptimum:
         def badness(slopes: Floats) -> float:
             values = np.append(0, np.cumsum(slopes * width)).tolist()
             f = oracles.curve_of_log_probs(logits, fitted.inverse, knots.tolist(), values)
-            return float(oracles.curve_loss(f, labels, weights) + (slopes - 1) @ precision @ (slopes - 1) / 2)
+            return (
+                weights.sum() * oracles.softmax_loss(f, labels, weights)
+                + float((slopes - 1) @ precision @ (slopes - 1)) / 2
+            )
 
         best = np.diff(fitted.values) / width
         assert (best >= SLOWEST - 1e-12).all()
@@ -153,9 +142,7 @@ class TestOptimum:
         fitted = fit_gp(logits, labels, n_inducing=9)
         f = oracles.curve_of_log_probs(logits, fitted.inverse, knots_of(fitted).tolist(), fitted.values.tolist())
         assert_allclose(fitted(logits), softmax(f), rtol=1e-9, atol=1e-300)
-        told = logits[np.arange(300), labels] > -np.inf
-        total = oracles.curve_loss(f[told], labels[told], np.ones(told.sum()))
-        assert_allclose(fitted.loss, total / told.sum(), rtol=1e-9)
+        assert_allclose(fitted.loss, oracles.softmax_loss(f, labels), rtol=1e-9)
 
     def test_evidence_is_the_integral_over_all_curves(self) -> None:
         logits, labels = drawn(400, 3, 0, straight)
@@ -193,9 +180,6 @@ class TestWhatIsLearnt:
         scaled = loss(softmax(fitted.inverse * fresh), truth)
         best = loss(softmax(bent(np.log(softmax(fresh)))), truth)
         assert loss(fitted(fresh), truth) - best < 0.15 * (scaled - best)
-
-    def test_the_inverse_temperature_is_the_best(self) -> None:
-        assert_allclose(fit_gp(LOGITS, LABELS).inverse, best_inverse(LOGITS, LABELS), rtol=1e-6)
 
     def test_more_points_hardly_matter(self) -> None:
         logits, labels = drawn(1000, 10, 0)
@@ -304,7 +288,7 @@ def test_real_logits_are_as_well_served_as_by_a_temperature() -> None:
             probs = fitted(z)
             assert fitted.gradient < 1e-9
             assert_array_equal(probs.argmax(axis=1), z.argmax(axis=1))
-            scaled.append(loss(softmax(best_inverse(logits[cal], labels[cal]) * z.astype(np.float64)), y))
+            scaled.append(loss(fit_temperature(logits[cal], labels[cal])(z), y))
             curved.append(loss(probs, y))
         assert np.mean(curved) <= 1.003 * np.mean(scaled), name
         below += np.mean(curved) < np.mean(scaled)
@@ -315,7 +299,7 @@ def test_real_logits_are_as_well_served_as_by_a_temperature() -> None:
 def test_a_thousand_classes_take_seconds() -> None:
     logits, labels = real_logits("imagenet5k_efflite0")
     start = time.perf_counter()
-    fitted = fit_gp(logits[::5], labels[::5])
+    fitted = fit_gp(logits[::5], labels[::5].copy())
     assert time.perf_counter() - start < 20
     start = time.perf_counter()
     fitted(logits)

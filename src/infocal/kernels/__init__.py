@@ -11,14 +11,14 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..arrays import Array, Floats, Ints, bad_row
 from . import _native
 
-__all__ = ["apply", "logodds", "n_threads", "rank", "solve_edges", "summarise"]
+__all__ = ["Tempered", "apply", "logodds", "n_threads", "rank", "softmax", "solve_edges", "summarise", "tempered"]
 
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
@@ -96,20 +96,60 @@ def summarise(
     """Mass of points, mass of hits and mass of the smaller of sigmoid and its complement, each (G, cells), over the
     log-odds line from -reach to reach in cells of width 1 / per_unit; the end cells take what lies beyond."""
     shape = (int(group_of.max()) + 1, round(2 * reach * per_unit))
-    total = np.zeros((3, *shape))
 
-    def loop(block: slice) -> tuple[int, Floats]:
-        part = np.zeros_like(total)
+    def loop(block: slice, part: Floats) -> int:
         w = None if weights is None else weights[block]
-        return _native.summarise(logits[block], labels[block], w, group_of, reach, per_unit, *part), part
+        return _native.summarise(logits[block], labels[block], w, group_of, reach, per_unit, *part)
+
+    points, hits, smaller = _summed(logits, (3, *shape), loop)
+    return points, hits, smaller
+
+
+def softmax(logits: Array, inverse: float = 1.0) -> Array:
+    """Softmax at this inverse temperature, in the type of the logits; a masked class stays at 0 even where it is 0."""
+    out = np.empty(logits.shape, dtype=logits.dtype)
+    _over_blocks(logits, _block_size(logits), lambda block: _native.softmax(logits[block], inverse, out[block]))
+    return out
+
+
+class Tempered(NamedTuple):
+    """Sums over samples whose label is possible, of logits u taken from their row's maximum, under the softmax at an
+    inverse temperature t: log sum of e^(t u), mean and variance of u, u of the label; and the mass of all samples
+    and of those whose label is not among the largest."""
+
+    mass: float
+    log_sum: float
+    mean: float
+    variance: float
+    label: float
+    beaten: float
+
+
+def tempered(logits: Array, labels: Ints, weights: Floats | None, inverse: float) -> Tempered:
+    """What the mean loss at an inverse temperature and its first two derivatives are made of, in one pass."""
+
+    def loop(block: slice, part: Floats) -> int:
+        w = None if weights is None else weights[block]
+        return _native.tempered(logits[block], labels[block], w, inverse, part)
+
+    return Tempered(*_summed(logits, (6,), loop).tolist())
+
+
+def _summed(logits: Array, shape: tuple[int, ...], loop: Callable[[slice, Floats], int]) -> Floats:
+    """Totals that `loop` adds to over blocks of rows of a size that depends on K alone, added in order."""
+    total = np.zeros(shape)
+
+    def part_of(block: slice) -> tuple[int, Floats]:
+        part = np.zeros(shape)
+        return loop(block, part), part
 
     n, size = len(logits), max(1, CHUNK // logits.shape[1])
     blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
-    for block, (bad, part) in zip(blocks, _in_order(loop, blocks), strict=True):
+    for block, (bad, part) in zip(blocks, _in_order(part_of, blocks), strict=True):
         if bad >= 0:
             raise bad_row(logits, block.start + bad)
         total += part
-    return total[0], total[1], total[2]
+    return total
 
 
 def _in_order(loop: Callable[[slice], tuple[int, Floats]], blocks: list[slice]) -> Iterator[tuple[int, Floats]]:

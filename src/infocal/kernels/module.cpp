@@ -15,6 +15,7 @@
 #include "partition.hpp"
 #include "ranks.hpp"
 #include "rows.hpp"
+#include "softmax.hpp"
 
 namespace nb = nanobind;
 using namespace infocal;
@@ -25,21 +26,26 @@ template <class T> using Logits = nb::ndarray<const T, nb::ndim<2>, nb::device::
 template <class T> using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-std::vector<const InstructionSet *> instruction_sets() {
-    std::vector<const InstructionSet *> sets = {&baseline};
+struct Compiled {  // the loops of one instruction set
+    const InstructionSet *rows;
+    const Softmaxes *softmaxes;
+};
+
+std::vector<Compiled> instruction_sets() {
+    std::vector<Compiled> sets = {{&baseline, &softmaxes::baseline}};
 #ifdef INFOCAL_X86_LEVELS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back(&avx2);
-    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back(&avx512);
+    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({&avx2, &softmaxes::avx2});
+    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({&avx512, &softmaxes::avx512});
 #endif
     return sets;
 }
 
-const InstructionSet *chosen = instruction_sets().back();
+Compiled chosen = instruction_sets().back();
 
 void use_instruction_set(const std::string &name) {
-    for (const InstructionSet *set : instruction_sets())
-        if (name == set->name) {
+    for (const Compiled &set : instruction_sets())
+        if (name == set.rows->name) {
             chosen = set;
             return;
         }
@@ -48,12 +54,14 @@ void use_instruction_set(const std::string &name) {
 
 std::vector<std::string> available_instruction_sets() {
     std::vector<std::string> names;
-    for (const InstructionSet *set : instruction_sets()) names.push_back(set->name);
+    for (const Compiled &set : instruction_sets()) names.push_back(set.rows->name);
     return names;
 }
 
-const Rows<float> &rows_of(float) { return chosen->single; }
-const Rows<double> &rows_of(double) { return chosen->twice; }
+const Rows<float> &rows_of(float) { return chosen.rows->single; }
+const Rows<double> &rows_of(double) { return chosen.rows->twice; }
+const Softmax<float> &softmax_of(float) { return chosen.softmaxes->single; }
+const Softmax<double> &softmax_of(double) { return chosen.softmaxes->twice; }
 
 template <class T> Matrix<T> matrix(const Logits<T> &x) {
     return {x.data(), int64_t(x.shape(0)), int64_t(x.shape(1)), x.stride(0), x.stride(1)};
@@ -101,6 +109,25 @@ template <class T> void rank(Table<const T> probs, Table<const T> ties, Table<in
                  out.data());
 }
 
+template <class T> int64_t softmax(const Logits<T> &logits, double inverse, Table<T> out) {
+    nb::gil_scoped_release free;
+    Scratch scratch(logits.shape(1));
+    return softmax_of(T()).apply(matrix(logits), inverse, out.data(), scratch.data());
+}
+
+template <class T>
+int64_t tempered(const Logits<T> &logits, Line<const int64_t> labels, std::optional<Line<const double>> weights,
+                 double inverse, Line<double> out) {
+    nb::gil_scoped_release free;
+    Scratch scratch(logits.shape(1));
+    Tempered sums = {};
+    const int64_t bad = softmax_of(T()).tempered(matrix(logits), labels.data(), weights ? weights->data() : nullptr,
+                                                 inverse, sums, scratch.data());
+    const double values[] = {sums.mass, sums.log_sum, sums.mean, sums.variance, sums.label, sums.beaten};
+    for (int64_t j = 0; j < 6; ++j) out.data()[j] += values[j];
+    return bad;
+}
+
 double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<int64_t> cuts) {
     nb::gil_scoped_release free;
     const Cost cost = information ? Cost::information : Cost::squares;
@@ -116,6 +143,8 @@ template <class T> void define(nb::module_ &m) {
     m.def("rank", &rank<T>, as_is(), as_is(), as_is());
     m.def("summarise", &summarise<T>, as_is(), as_is(), as_is().none(), as_is(), nb::arg(), nb::arg(), as_is(),
           as_is(), as_is());
+    m.def("softmax", &softmax<T>, as_is(), nb::arg(), as_is());
+    m.def("tempered", &tempered<T>, as_is(), as_is(), as_is().none(), nb::arg(), as_is());
 }
 
 }  // namespace
@@ -126,5 +155,5 @@ NB_MODULE(_native, m) {
     m.def("solve_edges", &solve_edges, nb::arg(), as_is(), as_is(), as_is());
     m.def("use_instruction_set", &use_instruction_set);
     m.def("instruction_sets", &available_instruction_sets);
-    m.def("instruction_set", [] { return std::string(chosen->name); });
+    m.def("instruction_set", [] { return std::string(chosen.rows->name); });
 }

@@ -1,5 +1,6 @@
 // exp and log as straight-line code, so that loops over them become vector code on every
-// instruction set, with the same bits everywhere. Included only by rows.cpp, inside its namespace.
+// instruction set, with the same bits everywhere. Included only by the files compiled per instruction
+// set, inside their namespace.
 
 template <class To, class From> static inline To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "same size");

@@ -18,15 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from ..arrays import Array, Floats, Ints, bad_row, check_count
 from ..numerics import softmax
 from ..records import Vector, record
+from .temperature import fit_temperature
 
 __all__ = ["GaussianProcess", "fit_gp"]
 
 BLOCK = 1 << 16  # scores held at a time: they stay in the cache
 MOST = 128  # inducing points
 REACH = 32.0  # inducing points end here: beyond, a score is a probability below 1e-13
+FLATTEST = 1e-3  # least standard deviation of a row's scaled logits
 SLOWEST = 0.05  # least slope of the curve: order survives rounding
 JITTER = 1e-6  # variance of a slope that no kernel explains: every covariance has an inverse
 DEVIATIONS = 2.0 ** np.arange(-6.0, 4.5, 0.5)  # in nats
@@ -88,8 +91,8 @@ def fit_gp(logits: Array, labels: Ints, weights: Floats | None = None, *, n_indu
     samples = _samples_of(logits, labels, weights)
     if samples is None:
         return GaussianProcess(1.0, 1.0, np.array([-1.0, 0.0]), 0.0, 1.0, 0.0, 0.0, 0.0, True)
-    inverse = _best_inverse(samples)
-    likelihood = _of_log_probs(samples, inverse, cells)
+    inverse = _inverse(samples)
+    likelihood = _likelihood(samples, inverse, cells)
     posterior, curve, (deviation, length) = _best_curve(likelihood)
     return GaussianProcess(
         inverse=inverse,
@@ -155,6 +158,13 @@ def _tops(logits: Array) -> Floats:
 def _blocks(logits: Array) -> Iterator[slice]:
     size = max(1, BLOCK // logits.shape[1])
     return (slice(start, min(start + size, len(logits))) for start in range(0, len(logits), size))
+
+
+def _inverse(samples: _Samples) -> float:
+    """The best inverse temperature, but above 0 however little the logits say of the labels."""
+    flat = kernels.tempered(samples.logits, samples.labels, samples.weights, 0.0)
+    least = FLATTEST * np.sqrt(flat.mass / flat.variance) if flat.variance else 0.0
+    return max(fit_temperature(samples.logits, samples.labels, samples.weights).inverse, float(least))
 
 
 # -- curves --------------------------------------------------------------------------------------------------------
@@ -249,43 +259,20 @@ class _Likelihood(NamedTuple):
         return products
 
 
-def _likelihood(samples: _Samples, scale: float, shift: Floats, line: _Line) -> _Likelihood:
-    likelihood = _Likelihood(samples, scale, shift, line, np.zeros(line.cells))
-    told = np.zeros(line.cells)
-    for rows in _blocks(samples.logits):
-        cell, rest, _ = likelihood.placed(rows)
-        told += samples.weights[rows] @ line.features(cell, rest, samples.aims(rows))[0]
-    return likelihood._replace(told=told)
-
-
-def _best_inverse(samples: _Samples) -> float:
-    """The inverse temperature of least loss, by the same means: a curve of one slope over the logits below the
-    largest. It stays positive, however little the logits say of the labels."""
-    span = max(_depth(samples, rows) for rows in _blocks(samples.logits))
-    if span == 0:
-        return 1.0
-    likelihood = _likelihood(samples, 1 / span, samples.tops / span, _Line(1.0, 1))
-    curvature = likelihood(np.zeros(1)).hessian
-    start = np.sqrt(samples.mass / curvature[0])
-    posterior = _Posterior(likelihood, 1e-12 * curvature, 1e-3 * float(start[0]))
-    return float(_mode(posterior, start).slopes[0]) / span
-
-
-def _depth(samples: _Samples, rows: slice) -> float:
-    """Distance of the lowest possible logit from the largest of its row."""
-    z, tops = samples.logits[rows].astype(np.float64), samples.tops[rows, None]
-    return float((tops - np.where(z > -np.inf, z, tops)).max())
-
-
-def _of_log_probs(samples: _Samples, inverse: float, cells: int) -> _Likelihood:
-    """Samples at the log-softmax of their scaled logits, and cells that reach down to the lowest of them."""
+def _likelihood(samples: _Samples, inverse: float, cells: int) -> _Likelihood:
+    """Samples at the log-softmax of their scaled logits, over cells that reach down to the lowest of them."""
     shift, depth = np.empty(len(samples.logits)), 1.0
     for rows in _blocks(samples.logits):
         x = inverse * (samples.logits[rows].astype(np.float64) - samples.tops[rows, None])
         log_sum = np.log(np.exp(x).sum(axis=1))
         shift[rows] = inverse * samples.tops[rows] + log_sum
         depth = max(depth, float((log_sum[:, None] - x)[x > -np.inf].max()))
-    return _likelihood(samples, inverse, shift, _Line(min(depth, REACH), cells))
+    line = _Line(min(depth, REACH), cells)
+    likelihood, told = _Likelihood(samples, inverse, shift, line, np.zeros(cells)), np.zeros(cells)
+    for rows in _blocks(samples.logits):
+        cell, rest, _ = likelihood.placed(rows)
+        told += samples.weights[rows] @ line.features(cell, rest, samples.aims(rows))[0]
+    return likelihood._replace(told=told)
 
 
 # -- the curve and its kernel --------------------------------------------------------------------------------------
@@ -300,25 +287,20 @@ class _Curve(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """A likelihood and a normal prior on the slopes, of mean 1 and this precision (J, J), cut off below `least`."""
+    """A likelihood and a normal prior on the slopes, of mean 1 and this precision (J, J), cut off below the slowest."""
 
     likelihood: _Likelihood
     precision: Floats
-    least: float
 
     def __call__(self, slopes: Floats) -> _Curve:
         plain = self.likelihood(slopes)
         pull = self.precision @ (slopes - 1)
-        distance = float(pull @ (slopes - 1)) / 2
-        return _Curve(
-            slopes,
-            plain,
-            _Point(plain.loss + distance, plain.gradient + pull, plain.hessian + self.precision),
-        )
+        loss = plain.loss + float(pull @ (slopes - 1)) / 2
+        return _Curve(slopes, plain, _Point(loss, plain.gradient + pull, plain.hessian + self.precision))
 
     def free(self, curve: _Curve) -> Array:
         """Which slopes (J,) may still follow their gradient down."""
-        return (curve.slopes > self.least) | (curve.whole.gradient < 0)
+        return (curve.slopes > SLOWEST) | (curve.whole.gradient < 0)
 
     def gradient(self, curve: _Curve) -> float:
         """Largest component of the gradient that may still be followed, per unit of mass."""
@@ -333,7 +315,7 @@ class _Posterior(NamedTuple):
 
 def _mode(posterior: _Posterior, slopes: Floats) -> _Curve:
     """The most probable curve, by Newton's method in the free slopes (Bertsekas, 1982)."""
-    curve = posterior(np.maximum(slopes, posterior.least))
+    curve = posterior(slopes)
     for _ in range(STEPS):
         if posterior.gradient(curve) <= TOLERANCE:
             break
@@ -350,7 +332,7 @@ def _lower(posterior: _Posterior, curve: _Curve, step: Floats) -> _Curve:
     """A curve of enough less loss along the step, which is halved until there is one; rounding may hide the fall."""
     slack = 1e-14 * abs(curve.whole.loss)
     for scale in 0.5 ** np.arange(40):
-        tried = posterior(np.maximum(curve.slopes + scale * step, posterior.least))
+        tried = posterior(np.maximum(curve.slopes + scale * step, SLOWEST))
         fall = float(curve.whole.gradient @ (tried.slopes - curve.slopes))
         if tried.whole.loss <= curve.whole.loss + 1e-4 * fall + slack:
             return tried
@@ -363,33 +345,34 @@ def _best_curve(likelihood: _Likelihood) -> tuple[_Posterior, _Curve, Floats]:
     Each round expands the loss to second order at the last curve, which gives the evidence of every kernel at once
     (MacKay, 1992).
     """
-    kernels, covariances = _kernels(likelihood.line)
+    choices, covariances = _kernels(likelihood.line)
     slopes = np.ones(likelihood.line.cells)
     plain, seen = likelihood(slopes), []
     for _ in range(ROUNDS):
-        best = int(np.argmax(_evidences(plain, slopes, covariances) - kernels[:, 0]))
+        best = int(np.argmax(_evidences(plain, slopes, covariances) - choices[:, 0]))
         if best in seen:
             break
         seen.append(best)
-        posterior = _Posterior(likelihood, np.linalg.inv(covariances[best]), SLOWEST)
+        posterior = _Posterior(likelihood, np.linalg.inv(covariances[best]))
         curve = _mode(posterior, slopes)
         slopes, plain = curve.slopes, curve.plain
-    return posterior, curve, kernels[seen[-1]]
+    return posterior, curve, choices[seen[-1]]
 
 
 def _kernels(line: _Line) -> tuple[Floats, Floats]:
     """Deviation and length (R, 2) of the kernels to choose from, and covariances (R, J, J) of the slopes under each.
 
-    Lengths go from the width of a cell to twice the depth. Slopes are differences of the curve's values, over width.
+    Lengths go from the width of a cell to twice the depth. Slopes are differences of the curve's values over the width
+    of a cell; the one that all share has variance 1.
     """
     lengths = line.width * 2 ** np.arange(0, np.log2(2 * line.cells) + 0.25, 0.5)
-    kernels = np.array([(s, length) for length in lengths for s in DEVIATIONS])
+    choices = np.array([(s, length) for length in lengths for s in DEVIATIONS])
     apart = line.width * np.abs(np.subtract.outer(np.arange(line.cells + 1), np.arange(line.cells + 1)))
     u = np.sqrt(5) * apart / lengths[:, None, None]
     matern = (1 + u + u * u / 3) * np.exp(-u)
     shapes = np.diff(np.diff(matern, axis=1), axis=2) / line.width**2
     stretched = (DEVIATIONS[:, None, None] ** 2 * shapes[:, None]).reshape(-1, line.cells, line.cells)
-    return kernels, stretched + 1.0 + JITTER * np.eye(line.cells)
+    return choices, stretched + 1.0 + JITTER * np.eye(line.cells)
 
 
 def _evidences(point: _Point, slopes: Floats, covariances: Floats) -> Floats:

@@ -1,0 +1,98 @@
+// The softmax loops, compiled once per instruction set as rows.cpp is.
+#include "softmax.hpp"
+
+#include <math.h>
+#include <string.h>
+
+namespace infocal {
+namespace {
+
+#include "numbers.hpp"
+#include "row.hpp"
+
+template <class T> struct Lowest;  // stands in for -inf where 0 * -inf would be NaN
+template <> struct Lowest<float> {
+    static constexpr float value = -3e38f;
+};
+template <> struct Lowest<double> {
+    static constexpr double value = -1e308;
+};
+
+template <class T> bool is_bad(const Row<T> &row, double total) {
+    return !(row.max > T(-INF) && row.max < T(INF) && total == total);
+}
+
+template <class T> inline T below(T z, T max) {
+    const T u = z - max;
+    return u < Lowest<T>::value ? Lowest<T>::value : u;
+}
+
+// e^(t u), 0 for a masked class at any t.
+template <class T> inline T tempered_exp(T z, T max, T inverse) {
+    const T e = exp_(inverse * below(z, max));
+    return z == T(-INF) ? T(0) : e;
+}
+
+template <class T> int64_t apply(const Matrix<T> &x, double inverse, T *out, double *scratch) {
+    const int64_t length = padded(x.columns);
+    T *e = reinterpret_cast<T *>(scratch + length);
+    for (int64_t i = 0; i < x.rows; ++i) {
+        const Row<T> row = load_row(x, i, reinterpret_cast<T *>(scratch));
+        for (int64_t k = 0; k < row.length; ++k) e[k] = tempered_exp(row.z[k], row.max, T(inverse));
+        const double total = sum(e, row.length);
+        if (is_bad(row, total)) return i;
+        const T share = T(1.0 / total);
+        T *to = out + i * x.columns;
+        for (int64_t k = 0; k < x.columns; ++k) to[k] = e[k] * share;
+    }
+    return -1;
+}
+
+// Sums over a row of e, e u and e u^2; within a block of the row they are taken in the row's own precision.
+template <class T> void moments(const Row<T> &row, T inverse, double *sums) {
+    double lane[3][LANES] = {{0}};
+    for (int64_t start = 0; start < row.length; start += BLOCK) {
+        T part[3][LANES] = {{0}};
+        for (int64_t k = 0; k < BLOCK; k += LANES)
+            for (int64_t b = 0; b < LANES; ++b) {
+                const T z = row.z[start + k + b], u = below(z, row.max), e = tempered_exp(z, row.max, inverse);
+                part[0][b] += e;
+                part[1][b] += e * u;
+                part[2][b] += e * u * u;
+            }
+        for (int64_t j = 0; j < 3; ++j)
+            for (int64_t b = 0; b < LANES; ++b) lane[j][b] += double(part[j][b]);
+    }
+    for (int64_t j = 0; j < 3; ++j) sums[j] = sum_lanes(lane[j]);
+}
+
+template <class T>
+int64_t tempered(const Matrix<T> &x, const int64_t *labels, const double *weights, double inverse, Tempered &into,
+                 double *scratch) {
+    for (int64_t i = 0; i < x.rows; ++i) {
+        const Row<T> row = load_row(x, i, reinterpret_cast<T *>(scratch));
+        double sums[3];
+        moments(row, T(inverse), sums);
+        if (is_bad(row, sums[0])) return i;
+        const double weight = weights ? weights[i] : 1.0, label = double(row.z[labels[i]]) - double(row.max);
+        if (!(weight > 0) || label == -INF) continue;
+        const double mean = sums[1] / sums[0];
+        into.mass += weight;
+        into.log_sum += weight * log_(sums[0]);
+        into.mean += weight * mean;
+        into.variance += weight * (sums[2] / sums[0] - mean * mean);
+        into.label += weight * label;
+        into.beaten += label < 0 ? weight : 0;
+    }
+    return -1;
+}
+
+template <class T> constexpr Softmax<T> loops() { return {apply<T>, tempered<T>}; }
+
+}  // namespace
+
+namespace softmaxes {
+extern const Softmaxes INFOCAL_ISA = {loops<float>(), loops<double>()};
+}
+
+}  // namespace infocal
