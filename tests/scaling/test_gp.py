@@ -20,8 +20,13 @@ from sources import random_samples
 LOGITS, LABELS = random_samples()
 
 
-def knots_of(fitted: GaussianProcess) -> Floats:
-    return np.linspace(-fitted.depth, 0, len(fitted.values))
+def prior_of(fitted: GaussianProcess) -> tuple[list[float], float, Floats]:
+    """Inducing points, their distance, and the covariance of the slopes between them."""
+    m = len(fitted.values)
+    knots, width = np.linspace(-fitted.depth, 0, m).tolist(), fitted.depth / (m - 1)
+    steps = np.diff(np.eye(m), axis=0) / width
+    covariance = steps @ oracles.curve_covariance(knots, fitted.deviation, fitted.length) @ steps.T
+    return knots, width, covariance + JITTER * np.eye(m - 1)
 
 
 def bent(x: Array) -> Floats:
@@ -110,15 +115,12 @@ class TestOptimum:
         rng = np.random.default_rng(seed)
         weights = rng.integers(1, 4, size=40).astype(float)
         fitted = fit_gp(logits, labels, weights, n_inducing=n_inducing)
-        knots = knots_of(fitted)
-        width = fitted.depth / (n_inducing - 1)
-        steps = np.diff(np.eye(n_inducing), axis=0) / width
-        covariance = steps @ oracles.curve_covariance(knots.tolist(), fitted.deviation, fitted.length) @ steps.T
-        precision = np.linalg.inv(covariance + JITTER * np.eye(n_inducing - 1))
+        knots, width, covariance = prior_of(fitted)
+        precision = np.linalg.inv(covariance)
 
         def badness(slopes: Floats) -> float:
             values = np.append(0, np.cumsum(slopes * width)).tolist()
-            f = oracles.curve_of_log_probs(logits, fitted.inverse, knots.tolist(), values)
+            f = oracles.curve_of_log_probs(logits, fitted.inverse, knots, values)
             return (
                 weights.sum() * oracles.softmax_loss(f, labels, weights)
                 + float((slopes - 1) @ precision @ (slopes - 1)) / 2
@@ -140,21 +142,27 @@ class TestOptimum:
         logits[::7, 2] = -np.inf
         logits[5] *= 100
         fitted = fit_gp(logits, labels, n_inducing=9)
-        f = oracles.curve_of_log_probs(logits, fitted.inverse, knots_of(fitted).tolist(), fitted.values.tolist())
+        f = oracles.curve_of_log_probs(logits, fitted.inverse, prior_of(fitted)[0], fitted.values.tolist())
         assert_allclose(fitted(logits), softmax(f), rtol=1e-9, atol=1e-300)
         assert_allclose(fitted.loss, oracles.softmax_loss(f, labels), rtol=1e-9)
 
-    def test_evidence_is_the_integral_over_all_curves(self) -> None:
+    @pytest.mark.parametrize("n_inducing", [2, 3])
+    def test_evidence_is_the_integral_over_all_curves(self, n_inducing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("infocal.scaling.gp.DEVIATIONS", np.array([2.0]))
         logits, labels = drawn(400, 3, 0, straight)
-        fitted = fit_gp(logits, labels, n_inducing=2)  # curves of one slope
-        covariance = oracles.curve_covariance([-fitted.depth, 0.0], fitted.deviation, fitted.length)
-        ends = np.array([-1, 1]) / fitted.depth
-        variance = ends @ covariance @ ends + JITTER
-        slopes = np.linspace(0.4, 1.6, 601)
-        losses = 400 * np.array([loss(softmax(slope * fitted.inverse * logits), labels) for slope in slopes])
-        prior = np.exp(-((slopes - 1) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-        integral = np.trapezoid(prior * np.exp(losses.min() - losses), slopes)
-        assert_allclose(fitted.evidence, np.log(integral) - losses.min(), atol=0.02)
+        fitted = fit_gp(logits, labels, n_inducing=n_inducing)
+        _, width, covariance = prior_of(fitted)
+        x = fitted.inverse * logits
+        x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
+        parts = [np.clip(x + j * width, -width if j < n_inducing - 2 else None, 0.0) for j in range(n_inducing - 1)]
+        axis = np.linspace(0.4, 1.6, 97)
+        slopes = np.stack(np.meshgrid(*[axis] * (n_inducing - 1)), axis=-1).reshape(-1, n_inducing - 1)
+        curves = (sum(s * part for s, part in zip(row, reversed(parts), strict=True)) for row in slopes)
+        losses = 400 * np.array([loss(softmax(f), labels) for f in curves])
+        away = ((slopes - 1) @ np.linalg.inv(covariance) * (slopes - 1)).sum(axis=1) / 2
+        log_terms = -losses - away - np.linalg.slogdet(2 * np.pi * covariance)[1] / 2
+        integral = np.exp(log_terms - log_terms.max()).sum() * (axis[1] - axis[0]) ** (n_inducing - 1)
+        assert_allclose(fitted.evidence, np.log(integral) + log_terms.max(), atol=0.02)
 
     def test_no_kernel_has_more_evidence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         logits, labels = drawn(1000, 8, 0)
