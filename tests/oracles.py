@@ -123,3 +123,29 @@ def tempered(logits: Array, labels: Ints, weights: Floats, inverse: float) -> li
         for j, term in enumerate((1.0, log_sum, mean, square, u[label], float(u[label] < 0))):
             total[j] += w * term
     return total
+
+
+# -- the latent Gaussian process -----------------------------------------------------------------------------------
+
+
+def curve_of_log_probs(logits: Array, inverse: float, knots: Sequence[float], values: Sequence[float]) -> Floats:
+    """A curve, linear between its values at the knots and beyond them, of each log-probability."""
+    out = np.empty(logits.shape)
+    for i, row in enumerate((inverse * logits.astype(np.float64)).tolist()):
+        log_sum = logsumexp(row)
+        for k, z in enumerate(row):
+            x = z - log_sum
+            j = max(sum(x > knot for knot in knots[1:-1]), 0)
+            slope = (values[j + 1] - values[j]) / (knots[j + 1] - knots[j])
+            out[i, k] = -math.inf if x == -math.inf else values[j] + slope * (x - knots[j])
+    return out
+
+
+def curve_covariance(knots: Sequence[float], deviation: float, length: float) -> Floats:
+    """Covariance of the values at the knots: x x' and a Matérn kernel of smoothness 5/2."""
+
+    def kernel(x: float, y: float) -> float:
+        u = math.sqrt(5) * abs(x - y) / length
+        return x * y + deviation**2 * (1 + u + u**2 / 3) * math.exp(-u)
+
+    return np.array([[kernel(x, y) for y in knots] for x in knots])

@@ -19,6 +19,7 @@ from .onevsrest import OneVsRest, Values, sums_of_rows
 from .persist import read_record
 from .problems import Binary, group_classes, questions
 from .records import Facts
+from .scaling.gp import fit_gp
 
 __all__ = ["RECIPES", "Recipe", "Task", "fit", "load"]
 
@@ -144,6 +145,14 @@ def _identity(task: Task) -> tuple[Method, dict[str, Any]]:
     return Identity(), {}
 
 
+# -- scalings ------------------------------------------------------------------------------------------------------
+
+
+def _gp(task: Task) -> tuple[Method, dict[str, Any]]:
+    fitted = fit_gp(task.logits, task.labels, task.weights, **task.options)
+    return fitted, {"evidence": fitted.evidence, "gradient": fitted.gradient, "separable": fitted.separable}
+
+
 # -- binnings ------------------------------------------------------------------------------------------------------
 
 Find = Callable[[Task, Binary], Binning]
@@ -215,4 +224,10 @@ RECIPES: dict[str, Recipe] = {
         "Patel et al. (2021), sec. A.9",
     ),
     "imax": _binned(_imax, "bins that keep the most information about the label", "Patel et al. (2021)", "posterior"),
+    "gp": Recipe(
+        _gp,
+        "one increasing curve of the log-probabilities, from a Gaussian process",
+        "Wenger et al. (2020)",
+        ("n_inducing",),
+    ),
 }
