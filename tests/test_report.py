@@ -20,7 +20,7 @@ def test_holds_the_contract() -> None:
 
 
 def test_prints_as_an_aligned_table() -> None:
-    lines = str(report()).splitlines()
+    lines = str(report()).splitlines()[1:]
     assert len({len(line) for line in lines}) == 1
     assert json.loads(report().to_json()) == dict(report())
     assert report().to_latex().count("&") == len(report())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import metrics as metrics
+    from . import simulate as simulate
     from .calibrator import Calibrator as Calibrator
     from .comparison import Comparison as Comparison
     from .comparison import compare as compare
@@ -33,6 +34,7 @@ _HOMES = {
     "load": "recipes",
     "logits_from_probs": "numerics",
     "metrics": "",
+    "simulate": "",
 }
 
 __all__ = sorted(_HOMES)

@@ -13,6 +13,7 @@ __all__ = [
     "Array",
     "Floats",
     "Ints",
+    "bad_probs_row",
     "bad_row",
     "check_count",
     "check_groups",
@@ -115,3 +116,14 @@ def bad_row(logits: Array, row: int) -> ValueError:
     return ValueError(
         f"logits: expected finite numbers (or -inf for a masked class), got {values[k]} in row {row}, class {k}"
     )
+
+
+def bad_probs_row(probs: Array, ties: Array | None, row: int) -> ValueError:
+    """The error for a row that holds something other than probabilities, or a tie value that decides nothing."""
+    outside = ~((probs[row] >= 0) & (probs[row] <= 1))
+    if outside.any():
+        k = int(outside.argmax())
+        return ValueError(f"probs: expected numbers from 0 to 1, got {probs[row, k]} in row {row}, class {k}")
+    assert ties is not None
+    k = int(np.isnan(ties[row]).argmax())
+    return ValueError(f"ties: expected numbers that can be compared, got nan in row {row}, class {k}")

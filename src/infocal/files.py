@@ -68,14 +68,17 @@ def read_data(path: str | os.PathLike[str]) -> Data:
 
 
 def _read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
-            return {name: file[name] for name in file.files if name in ("logits", "probs", "labels")}
-    except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, OverflowError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path}: expected an .npz file with logits (or probs) and labels ({reason})") from None
+    expected = f"{path}: expected an .npz file with logits (or probs) and labels"
+    with open(path, "rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{expected}, got something else or a part of one")
+        file.seek(0)
+        try:
+            with np.load(file, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files if name in ("logits", "probs", "labels")}
+        except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, OverflowError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ValueError(f"{expected} ({reason})") from None
 
 
 def write_arrays(path: str | os.PathLike[str], **arrays: Array) -> None:

@@ -38,6 +38,8 @@ class OneVsRest:
             raise ValueError(f"OneVsRest.groups: expected every number from 0 to {len(self.members) - 1}")
 
     def __call__(self, logits: Array) -> Array:
+        if logits.shape[1] != len(self.groups):
+            raise ValueError(f"logits: expected {len(self.groups)} classes (columns), got {logits.shape[1]}")
         if self._lookup is not None:
             return kernels.apply(logits, *self._lookup, self.groups)
         out = np.empty(logits.shape, dtype=logits.dtype)

@@ -105,8 +105,8 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
     calibrator = read_record(path)
     if not isinstance(calibrator, Calibrator):
         raise ValueError(f"{path}: expected a Calibrator, got a {type(calibrator).__name__}")
-    n_classes = check_count("n_classes", calibrator.n_classes, 2, MOST_CLASSES)
     try:  # parts that do not fit together show on the first row
+        n_classes = check_count("n_classes", calibrator.n_classes, 2, MOST_CLASSES)
         probs = check_probs(calibrator(np.zeros((1, n_classes))))
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"{path}: the parts of this calibrator do not fit together ({error})") from None

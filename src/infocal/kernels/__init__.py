@@ -11,14 +11,29 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, Floats, Ints, bad_row
+from ..arrays import Array, Floats, Ints, bad_probs_row, bad_row
 from . import _native
 
-__all__ = ["Tempered", "apply", "logodds", "n_threads", "rank", "softmax", "solve_edges", "summarise", "tempered"]
+__all__ = [
+    "ClassBins",
+    "Reading",
+    "Tempered",
+    "apply",
+    "logodds",
+    "n_threads",
+    "rank",
+    "reliability",
+    "softmax",
+    "solve_edges",
+    "summarise",
+    "tempered",
+]
+
+Part = TypeVar("Part")
 
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
@@ -152,18 +167,83 @@ def _summed(logits: Array, shape: tuple[int, ...], loop: Callable[[slice, Floats
     return total
 
 
-def _in_order(loop: Callable[[slice], tuple[int, Floats]], blocks: list[slice]) -> Iterator[tuple[int, Floats]]:
+def _in_order(loop: Callable[[slice], tuple[int, Part]], blocks: list[slice]) -> Iterator[tuple[int, Part]]:
     """Results of the loop block by block, with no more blocks at work than threads."""
     if len(blocks) == 1 or n_threads() == 1:
         yield from map(loop, blocks)
         return
-    waiting: list[Future[tuple[int, Floats]]] = []
+    waiting: list[Future[tuple[int, Part]]] = []
     for block in blocks:
         waiting.append(_pool().submit(loop, block))
         if len(waiting) > n_threads():
             yield waiting.pop(0).result()
     for future in waiting:
         yield future.result()
+
+
+class ClassBins(NamedTuple):
+    """Bins of every class: interior edges (1, M-1) shared by all or (K, M-1), and thresholds (T, K)."""
+
+    edges: Floats
+    thresholds: Floats
+
+    @property
+    def home(self) -> Ints:
+        """Bin that each threshold falls into (T, K)."""
+        if len(self.edges) == 1:
+            return np.searchsorted(self.edges[0], self.thresholds, side="right")
+        rows = [(self.edges <= row[:, None]).sum(axis=1) for row in self.thresholds]
+        return np.array(rows, dtype=np.int64).reshape(self.thresholds.shape)
+
+
+class Reading(NamedTuple):
+    """What the rows say of their labels, and the classes in their bins.
+
+    facts (n, 4): largest probability, that of the true class, sum and sum of squares of each row; rank (n,): how many
+    classes come before the true one. Then (K, M + T), of each class: sums over each bin, and over the part of a
+    threshold's home bin that lies above it, of weight * (probability - hit), of weight, and of weight * hit, the latter
+    two (1, M + T) where pooled over classes; and the mass above each threshold (T, K).
+    """
+
+    facts: Floats
+    rank: Ints
+    excess: Floats
+    mass: Floats
+    hits: Floats
+    kept: Floats
+
+
+def reliability(
+    probs: Array,
+    labels: Ints,
+    weights: Floats | None,
+    ties: Array | None = None,
+    bins: ClassBins | None = None,
+    pooled: bool = False,
+) -> Reading:
+    """One pass over probabilities and labels; without bins the tables stay empty."""
+    n, K = probs.shape
+    wanted = bins or ClassBins(np.empty((1, 0)), np.empty((0, K)))
+    edges, thresholds, home = wanted.edges, wanted.thresholds, wanted.home
+    cells = edges.shape[1] + 1 + len(thresholds) if bins else 0
+    facts, rank = np.empty((n, 4)), np.empty(n, dtype=np.int64)
+    # a power of two from the total mass up: adding and subtracting it rounds a term so that sums of terms are exact
+    grain = 1.5 * 2.0 ** int(np.frexp(n if weights is None else weights.sum())[1])
+
+    def loop(block: slice) -> tuple[int, list[Floats]]:
+        tables = [np.zeros((K, cells)), *np.zeros((2, 1 if pooled else K, cells)), np.zeros(thresholds.shape)]
+        w, z = (None if x is None else x[block] for x in (weights, ties))
+        given = (probs[block], labels[block], w, z, edges, thresholds, home, grain)
+        return _native.reliability(*given, facts[block], rank[block], *tables), tables
+
+    size = _block_size(probs)
+    blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    total: list[Floats] = []
+    for block, (bad, tables) in zip(blocks, _in_order(loop, blocks), strict=True):
+        if bad >= 0:
+            raise bad_probs_row(probs, ties, block.start + bad)
+        total = [np.add(old, new, out=old) for old, new in zip(total, tables, strict=True)] if total else tables
+    return Reading(facts, rank, *total)
 
 
 def solve_edges(cost: Literal["information", "squares"], low: Floats, high: Floats, n_bins: int) -> tuple[Ints, float]:

@@ -14,6 +14,7 @@
 
 #include "partition.hpp"
 #include "ranks.hpp"
+#include "reliability.hpp"
 #include "rows.hpp"
 #include "softmax.hpp"
 
@@ -29,14 +30,15 @@ template <class T> using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::de
 struct Compiled {  // the loops of one instruction set
     const InstructionSet *rows;
     const Softmaxes *softmaxes;
+    const Reader *reader;
 };
 
 std::vector<Compiled> instruction_sets() {
-    std::vector<Compiled> sets = {{&baseline, &softmaxes::baseline}};
+    std::vector<Compiled> sets = {{&baseline, &softmaxes::baseline, &baseline_reader}};
 #ifdef INFOCAL_X86_LEVELS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({&avx2, &softmaxes::avx2});
-    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({&avx512, &softmaxes::avx512});
+    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({&avx2, &softmaxes::avx2, &avx2_reader});
+    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({&avx512, &softmaxes::avx512, &avx512_reader});
 #endif
     return sets;
 }
@@ -65,6 +67,23 @@ const Softmax<double> &softmax_of(double) { return chosen.softmaxes->twice; }
 
 template <class T> Matrix<T> matrix(const Logits<T> &x) {
     return {x.data(), int64_t(x.shape(0)), int64_t(x.shape(1)), x.stride(0), x.stride(1)};
+}
+
+int64_t read(const Samples<float> &x, const Facts &facts, const Bins *bins, const Tables &into) {
+    return chosen.reader->single(x, facts, bins, into);
+}
+
+int64_t read(const Samples<double> &x, const Facts &facts, const Bins *bins, const Tables &into) {
+    return chosen.reader->twice(x, facts, bins, into);
+}
+
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+Ties ties_of(const std::optional<AnyMatrix> &x) {
+    if (!x) return {};
+    const bool single = x->dtype() == nb::dtype<float>();
+    return {single ? static_cast<const float *>(x->data()) : nullptr,
+            single ? nullptr : static_cast<const double *>(x->data()), x->stride(0), x->stride(1)};
 }
 
 class Scratch {
@@ -128,6 +147,19 @@ int64_t tempered(const Logits<T> &logits, Line<const int64_t> labels, std::optio
     return bad;
 }
 
+template <class T>
+int64_t reliability(const Logits<T> &probs, Line<const int64_t> labels, std::optional<Line<const double>> weights,
+                    std::optional<AnyMatrix> ties, Table<const double> edges, Table<const double> thresholds,
+                    Table<const int64_t> home, double grain, Table<double> facts, Line<int64_t> rank,
+                    Table<double> excess, Table<double> mass, Table<double> hits, Table<double> kept) {
+    nb::gil_scoped_release free;
+    const Bins bins = {int64_t(edges.shape(1)), edges.shape(0) == 1 ? 0 : int64_t(edges.shape(1)), edges.data(),
+                       int64_t(thresholds.shape(0)), thresholds.data(), home.data()};
+    return read({matrix(probs), labels.data(), weights ? weights->data() : nullptr, ties_of(ties)},
+                {facts.data(), rank.data()}, excess.size() ? &bins : nullptr,
+                {excess.data(), mass.data(), hits.data(), kept.data(), mass.shape(0) < excess.shape(0), grain});
+}
+
 double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<int64_t> cuts) {
     nb::gil_scoped_release free;
     const Cost cost = information ? Cost::information : Cost::squares;
@@ -145,6 +177,8 @@ template <class T> void define(nb::module_ &m) {
           as_is(), as_is());
     m.def("softmax", &softmax<T>, as_is(), nb::arg(), as_is());
     m.def("tempered", &tempered<T>, as_is(), as_is(), as_is().none(), nb::arg(), as_is());
+    m.def("reliability", &reliability<T>, as_is(), as_is(), as_is().none(), as_is().none(), as_is(), as_is(), as_is(),
+          nb::arg(), as_is(), as_is(), as_is(), as_is(), as_is(), as_is());
 }
 
 }  // namespace

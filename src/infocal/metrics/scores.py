@@ -1,7 +1,7 @@
 """Scores of single samples, and their means: accuracy, negative log-likelihood, Brier.
 
 Every function takes probabilities (n, K), of any row sum, and labels (n,). `ties` (n, K), usually the raw logits, says
-which of two equal probabilities comes first: the larger tie value; the lower class index where there are none, or
+which of two equal probabilities comes first: the one of the larger tie value; the lower class where there are none, or
 where these are equal too.
 """
 
@@ -10,24 +10,25 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, Floats, Ints, check_count, check_labels, check_logits, check_probs, check_weights
+from .. import kernels
+from ..arrays import Array, Floats, Ints, check_count, check_labels, check_logits, check_weights
 
-__all__ = ["Samples", "accuracy", "brier", "brier_top1", "nll", "read", "samples"]
+__all__ = ["Samples", "accuracy", "brier", "brier_top1", "check_samples", "nll", "read"]
 
 SMALLEST = 2.220446049250313e-16  # a label of less probability counts as this much, as in the paper's tables
 
 
 class Samples(NamedTuple):
-    """What each row says of its label (n,): the largest probability, that of the true class, the sum and the sum of
-    squares of the row, and how many classes come before the true one."""
+    """What each row says of its label (n,): how many classes come before the true one, the largest probability, that
+    of the true class, and the sum and the sum of squares of the row."""
 
     n_classes: int
     weights: Floats | None
+    rank: Ints
     confidence: Floats
     told: Floats
     total: Floats
     squares: Floats
-    rank: Ints
 
     @property
     def correct(self) -> Array:
@@ -42,7 +43,8 @@ class Samples(NamedTuple):
         """Mean of -log p of the true class. A row that sums to 0 says nothing: normalised, it is 1 / K each."""
         told = self.told
         if normalised:
-            told = np.where(self.total > 0, told / np.where(self.total > 0, self.total, 1.0), 1 / self.n_classes)
+            empty = self.total == 0
+            told = np.where(empty, 1 / self.n_classes, told / np.where(empty, 1.0, self.total))
         return self.mean(-np.log(np.maximum(told, SMALLEST)))
 
     def brier(self) -> float:
@@ -71,7 +73,8 @@ def accuracy(
     >>> accuracy([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]], [1, 0, 1])
     0.6666666666666666
     """
-    return read(probs, labels, ties, weights).accuracy(check_count("k", k, 1))
+    wanted = check_count("k", k, 1)
+    return _samples(probs, labels, ties, weights).accuracy(wanted)
 
 
 def nll(
@@ -81,12 +84,12 @@ def nll(
 
     Probabilities below 2.220446049250313e-16 count as that. A row of zeros, normalised, counts as 1 / K each.
     """
-    return read(probs, labels, None, weights).nll(normalised)
+    return _samples(probs, labels, None, weights).nll(normalised)
 
 
 def brier(probs: npt.ArrayLike, labels: npt.ArrayLike, *, weights: npt.ArrayLike | None = None) -> float:
     """Brier score (1950): squared distance of a row from its label's indicator, from 0 to 2 for rows that sum to 1."""
-    return read(probs, labels, None, weights).brier()
+    return _samples(probs, labels, None, weights).brier()
 
 
 def brier_top1(
@@ -97,33 +100,28 @@ def brier_top1(
     weights: npt.ArrayLike | None = None,
 ) -> float:
     """Brier score of the top class alone, (confidence - correct)^2: what the paper's tables call Brier."""
-    return read(probs, labels, ties, weights).brier_top1()
+    return _samples(probs, labels, ties, weights).brier_top1()
 
 
-def read(
+def check_samples(
     probs: npt.ArrayLike, labels: npt.ArrayLike, ties: npt.ArrayLike | None, weights: npt.ArrayLike | None
-) -> Samples:
-    """The samples of what a caller handed in, checked."""
-    p = check_probs(probs)
+) -> tuple[Array, Ints, Array | None, Floats | None]:
+    """Everything but the probabilities themselves, which the loop over them checks as it goes."""
+    p = check_logits(probs, name="probs")
     y, w = check_labels(labels, *p.shape), check_weights(weights, len(p))
     z = None if ties is None else check_logits(ties, p.shape[1], "ties")
-    return samples(p, y, z, w)
+    if z is not None and len(z) != len(p):
+        raise ValueError(f"ties: expected one row for each of the {len(p)} samples, got shape {z.shape}")
+    return p, y, z, w
 
 
-def samples(probs: Array, labels: Ints, ties: Array | None, weights: Floats | None) -> Samples:
-    """What each row says of its label."""
-    at = labels[:, None]
-    told = np.take_along_axis(probs, at, axis=1)
-    level, lower = probs == told, np.arange(probs.shape[1]) < at
-    if ties is not None:
-        value = np.take_along_axis(ties, at, axis=1)
-        lower = (ties > value) | ((ties == value) & lower)
-    return Samples(
-        probs.shape[1],
-        weights,
-        probs.max(axis=1).astype(np.float64),
-        told[:, 0].astype(np.float64),
-        probs.sum(axis=1, dtype=np.float64),
-        np.square(probs, dtype=np.float64).sum(axis=1),
-        ((probs > told) | (level & lower)).sum(axis=1),
-    )
+def read(reading: kernels.Reading, n_classes: int, weights: Floats | None) -> Samples:
+    """The samples of what the loop over the rows found."""
+    return Samples(n_classes, weights, reading.rank, *reading.facts.T)
+
+
+def _samples(
+    probs: npt.ArrayLike, labels: npt.ArrayLike, ties: npt.ArrayLike | None, weights: npt.ArrayLike | None
+) -> Samples:
+    p, y, z, w = check_samples(probs, labels, ties, weights)
+    return read(kernels.reliability(p, y, w, z), p.shape[1], w)

@@ -1,0 +1,1 @@
+"""Speed and memory, measured beside the limit of copying the same matrix."""
