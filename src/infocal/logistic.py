@@ -1,12 +1,14 @@
 """Logistic regression on the log-odds line: the slope and shift under which a question's hits are most likely."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .arrays import Floats
 from .numerics import logit, sigmoid
 from .records import record
 
-__all__ = ["Line", "fit_line"]
+__all__ = ["Line", "Plane", "fit_line", "fit_plane", "parted", "softened"]
 
 STEPS = 100
 TOLERANCE = 1e-12  # of the gradient, per unit of mass and of spread
@@ -30,32 +32,47 @@ class Line:
 
 
 def fit_line(x: Floats, hits: Floats, weights: Floats) -> Line:
-    """The most likely line, by Newton's method on centred points."""
-    mass = weights.sum()
-    middle = np.average(x, weights=weights)
-    spread = np.sqrt(np.average((x - middle) ** 2, weights=weights))
-    separable = _separable(x, hits, weights)
-    aims = _softened(hits, weights) if separable else hits
-    if spread == 0:
-        return Line(0.0, float(logit(np.average(aims, weights=weights))), 0.0, separable)
-    u, w = (x - middle) / spread, weights / mass
-    theta = np.array([0.0, float(logit(w @ aims))])
-    theta, gradient = _newton(np.stack((u, np.ones_like(u))), aims, w, theta)
-    slope = theta[0] / spread
-    return Line(float(slope), float(theta[1] - slope * middle), gradient, separable)
+    """The most likely line."""
+    separable = parted(x, hits, weights) or parted(-x, hits, weights)
+    plane = fit_plane(x[None], softened(hits, weights) if separable else hits, weights)
+    return Line(float(plane.slopes[0]), plane.shift, plane.gradient, separable)
 
 
-def _separable(x: Floats, hits: Floats, weights: Floats) -> bool:
+class Plane(NamedTuple):
+    """slopes (p,) @ features (p, n) + shift as log-odds of a hit, its mean loss, and what is left of the gradient."""
+
+    slopes: Floats
+    shift: float
+    loss: float
+    gradient: float
+
+
+def fit_plane(features: Floats, aims: Floats, weights: Floats) -> Plane:
+    """The most likely plane, by Newton's method on centred features; one that is constant has slope 0."""
+    w = weights / weights.sum()
+    middle = features @ w
+    spread = np.sqrt(((features - middle[:, None]) ** 2) @ w)
+    scale = np.where(spread > 0, spread, 1.0)
+    design = np.concatenate(((features - middle[:, None]) / scale[:, None], np.ones((1, len(w)))))
+    start = np.append(np.zeros(len(features)), logit(w @ aims))
+    theta, loss, gradient = _newton(design, aims, w, start)
+    slopes = theta[:-1] / scale
+    return Plane(slopes, float(theta[-1] - slopes @ middle), loss, gradient)
+
+
+def parted(x: Floats, hits: Floats, weights: Floats) -> bool:
+    """Whether no miss lies above any hit."""
     hit, miss = x[weights * hits > 0], x[weights * (1 - hits) > 0]
-    return not len(hit) or not len(miss) or bool(miss.max() <= hit.min() or hit.max() <= miss.min())
+    return not len(hit) or not len(miss) or bool(miss.max() <= hit.min())
 
 
-def _softened(hits: Floats, weights: Floats) -> Floats:
+def softened(hits: Floats, weights: Floats) -> Floats:
+    """What hits and misses count as where they are parted; see `Line`."""
     h, m = weights @ hits, weights @ (1 - hits)
     return hits * (h + 1) / (h + 2) + (1 - hits) / (m + 2)
 
 
-def _newton(design: Floats, aims: Floats, weights: Floats, theta: Floats) -> tuple[Floats, float]:
+def _newton(design: Floats, aims: Floats, weights: Floats, theta: Floats) -> tuple[Floats, float, float]:
     """Minimum of the mean loss from `theta`; a step that raises the loss beyond its rounding is halved."""
     loss = _loss(design, aims, weights, theta)
     for _ in range(STEPS):
@@ -63,14 +80,16 @@ def _newton(design: Floats, aims: Floats, weights: Floats, theta: Floats) -> tup
         gradient = design @ (weights * (p - aims))
         if np.abs(gradient).max() <= TOLERANCE:
             break
-        step = np.linalg.solve((design * (weights * p * (1 - p))) @ design.T + 1e-300 * np.eye(2), gradient)
+        curvature = (design * (weights * p * (1 - p))) @ design.T
+        damped = curvature + (1e-14 * np.trace(curvature) + 1e-300) * np.eye(len(theta))  # features may agree
+        step = np.linalg.solve(damped, gradient)
         scale = 1.0
         while scale > 1e-9 and not (tried := _loss(design, aims, weights, theta - scale * step)) <= loss * (1 + 1e-15):
             scale /= 2
         if scale <= 1e-9:
             break
         theta, loss = theta - scale * step, tried
-    return theta, float(np.abs(gradient).max())
+    return theta, loss, float(np.abs(gradient).max())
 
 
 def _loss(design: Floats, aims: Floats, weights: Floats, theta: Floats) -> float:

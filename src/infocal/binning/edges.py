@@ -11,7 +11,7 @@ from ..arrays import Floats, Ints
 from ..numerics import bounded, logit
 from ..problems import Binary
 
-__all__ = ["edges_at", "eq_mass_edges", "eq_size_edges", "kmeans_edges"]
+__all__ = ["edges_at", "eq_mass_edges", "eq_size_edges", "kmeans_edges", "quantiles"]
 
 
 def eq_size_edges(n_bins: int) -> Floats:
@@ -21,10 +21,15 @@ def eq_size_edges(n_bins: int) -> Floats:
 
 def eq_mass_edges(problem: Binary, n_bins: int) -> Floats:
     """Bins of equal mass: edge m stands at the lower m / M quantile of the points (Zadrozny & Elkan, 2001)."""
+    return quantiles(problem, np.linspace(1 / n_bins, 1 - 1 / n_bins, n_bins - 1))
+
+
+def quantiles(problem: Binary, shares: Floats) -> Floats:
+    """Edges below which these shares of the points lie."""
     reached = np.cumsum(problem.weights)
     # a quantile counts samples from zero: the last one is at mass - 1, or less where weights are fractions
     last = reached[-1] - min(1.0, reached[-1] / len(reached))
-    aims = 100 * np.linspace(1 / n_bins, 1 - 1 / n_bins, n_bins - 1) / 100 * last
+    aims = 100 * shares / 100 * last
     first = np.searchsorted(reached, aims, side="right")
     return edges_at(problem, first) if problem.width else bounded(problem.logodds[first])
 
