@@ -105,7 +105,7 @@ class TestCommands:
         def interrupt(path: str) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("infocal.cli.read_data", interrupt)
+        monkeypatch.setattr("infocal.cli.common.read_data", interrupt)
         assert main(["evaluate", "val.npz"]) == 130
 
 

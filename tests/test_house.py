@@ -16,9 +16,9 @@ LAYERS = (
     {"binning", "scaling", "onevsrest"},
     {"metrics", "information", "simulate"},
     {"calibrator", "recipes", "report", "comparison", "persist", "files", "datasets"},
-    {"estimators", "plots", "html", "cli", "torch", "onnx", "dask", "paper"},
+    {"sklearn", "plots", "html", "cli", "torch", "paper"},
 )
-OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "onnx", "dask", "rich", "jinja2"}
+OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "rich", "jinja2"}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)
 
 
