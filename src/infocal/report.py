@@ -98,13 +98,13 @@ def evaluate(
     top1, classwise = top1_table(rows, bins.edges[0]), pooled_table(reading, bins, 0)
     errors = class_errors(reading, bins, mass)
     scores = {
-        "accuracy": rows.accuracy(),
-        **({"accuracy_top5": rows.accuracy(5)} if K >= 5 else {}),
+        "accuracy": rows.mean(rows.among()),
+        **({"accuracy_top5": rows.mean(rows.among(5))} if K >= 5 else {}),
         "top1_ece": float(top1.errors()[0]),
         **{f"cw_ece_{name}": float(error.mean()) for name, error in zip(THRESHOLDS, errors, strict=True)},
-        "nll": rows.nll(),
-        "nll_normalised": rows.nll(normalised=True),
-        "brier_top1": rows.brier_top1(),
-        "brier": rows.brier(),
+        "nll": rows.mean(rows.surprise()),
+        "nll_normalised": rows.mean(rows.surprise(normalised=True)),
+        "brier_top1": rows.mean(rows.distance_top1()),
+        "brier": rows.mean(rows.distance()),
     }
     return Report(tuple(scores), np.array(list(scores.values())), n, K, top1, classwise)
