@@ -32,7 +32,9 @@ __all__ = [
     "Questions",
     "Reliability",
     "class_errors",
+    "class_tables",
     "class_thresholds",
+    "debiased_again",
     "ece",
     "pooled_table",
     "reliability",
@@ -135,6 +137,7 @@ def ece(
     0.35
     """
     _check_norm(norm, debiased, scheme)
+    check_count("n_bins", n_bins, 1)
     if scheme in SPACES:
         asked = _ask(probs, labels, kind, threshold, ties, weights)
         return float(np.mean([_smooth_error(*question, scheme, norm) for question in _each(asked)]))
@@ -199,8 +202,7 @@ def debiased_again(probs: npt.ArrayLike, labels: npt.ArrayLike, **options: Any) 
 
 def _table_of(sums: Floats) -> Reliability:
     """Sums (R, C, 3) of excess, weight and hits as the bins of R questions."""
-    full = sums[..., 1] > 0
-    return Reliability(len(sums), np.nonzero(full)[0], *sums[full].T)
+    return _tables(*np.moveaxis(sums, -1, 0))
 
 
 def size_edges(n_bins: int) -> Floats:
@@ -218,15 +220,25 @@ def top1_table(rows: Samples, edges: Floats) -> Reliability:
 
 
 def pooled_table(reading: kernels.Reading, bins: kernels.ClassBins, threshold: int) -> Reliability:
-    """The bins of a pooled reading, all classes together, above one of its thresholds, the same for all of them."""
+    """The bins of a reading, all classes together, above one of its thresholds, the same for all of them."""
     home, M = int(bins.home[threshold, 0]), bins.edges.shape[1] + 1
     place = np.concatenate(([M + threshold], np.arange(home + 1, M)))
-    return _one_table(*(table[place] for table in (reading.excess.sum(axis=0), reading.mass[0], reading.hits[0])))
+    return _one_table(*(table.sum(axis=0)[place] for table in (reading.excess, reading.mass, reading.hits)))
+
+
+def class_tables(reading: kernels.Reading, bins: kernels.ClassBins) -> Reliability:
+    """The bins of each class in a reading that is not pooled, without a threshold."""
+    M = bins.edges.shape[1] + 1
+    return _tables(*(table[:, :M] for table in (reading.excess, reading.mass, reading.hits)))
+
+
+def _tables(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+    full = mass > 0
+    return Reliability(len(mass), np.nonzero(full)[0], excess[full], mass[full], hits[full])
 
 
 def _one_table(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
-    full = mass > 0
-    return Reliability(1, np.zeros(full.sum(), dtype=np.int64), excess[full], mass[full], hits[full])
+    return _tables(excess[None], mass[None], hits[None])
 
 
 def class_errors(reading: kernels.Reading, bins: kernels.ClassBins, mass: float) -> list[Floats]:
@@ -290,11 +302,9 @@ def _class_table(asked: Questions, edges: Floats) -> Reliability:
     least = np.empty((0, K)) if asked.thresholds is None else np.ascontiguousarray(asked.thresholds[None])
     bins = kernels.ClassBins(edges[None], least)
     reading = kernels.reliability(asked.probs, asked.labels, asked.weights, bins=bins)
-    tables = [reading.excess, reading.mass, reading.hits]
-    if len(least):
-        tables = [_above(table, bins.home[0]) for table in tables]
-    full = tables[1] > 0
-    return Reliability(K, np.nonzero(full)[0], *(table[full] for table in tables))
+    if not len(least):
+        return class_tables(reading, bins)
+    return _tables(*(_above(table, bins.home[0]) for table in (reading.excess, reading.mass, reading.hits)))
 
 
 def _above(table: Floats, home: Ints) -> Floats:
@@ -374,8 +384,7 @@ def _of_edges(edges_of: Callable[..., Floats]) -> Callable[[Floats, Floats, Floa
     def bins(x: Floats, hits: Floats, w: Floats, n_bins: int) -> Array:
         rows = []
         for answers, hit, weight in zip(logit(x), hits, w, strict=True):
-            problem = binary(answers, hit, weight)
-            edges = edges_of(problem, n_bins) if len(problem.logodds) else np.empty(0)
+            edges = edges_of(binary(answers, hit, weight), n_bins) if weight.any() else np.empty(0)
             rows.append(bin_of(answers, edges))
         return np.array(rows)
 
