@@ -156,7 +156,8 @@ def _corrected(ends: Floats, estimate: Floats, drawn: Floats, left_out: Floats) 
     """Levels (2, m) of the quantiles, with the bias z0 and the acceleration a of Efron (1987)."""
     from scipy.special import ndtr, ndtri
 
-    below = (drawn < estimate).mean(axis=0) + (drawn == estimate).mean(axis=0) / 2
+    level = np.isclose(drawn, estimate, rtol=1e-12, atol=0.0)  # the order of sums may not part equal measures
+    below = (~level & (drawn < estimate)).mean(axis=0) + level.mean(axis=0) / 2
     z0 = ndtri(np.clip(below, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
     pull = left_out.mean(axis=0) - left_out
     spread = (pull**2).sum(axis=0)
