@@ -45,7 +45,7 @@ class TestOver:
             settings = {"groups": groups, "stage": "scaled", "n_bins": 6}
             over = infocal.fit(f"{binning}+{scaling}", LOGITS, LABELS, **settings)  # type: ignore[arg-type]
             often = infocal.fit(f"{binning}+{scaling}", LOGITS, LABELS, representatives="frequency", **settings)  # type: ignore[arg-type]
-            probs = infocal.fit(scaling, LOGITS, LABELS, groups=groups)(LOGITS)
+            probs = infocal.fit(scaling, LOGITS, LABELS, groups=groups, n_bins=6)(LOGITS)
             assert_allclose(often(LOGITS).sum(), len(LABELS))
             for answers in (over(LOGITS), often(LOGITS)):
                 for g in range(over.groups.max() + 1):

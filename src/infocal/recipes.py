@@ -133,9 +133,9 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
 
 def _row(recipe: str) -> Recipe:
     """The row of a name; that of a binning over a scaling is made of the two."""
-    if recipe in RECIPES:
+    binning, plus, scaling = recipe.partition("+") if isinstance(recipe, str) else ("", "", "")
+    if not plus and binning in RECIPES:
         return RECIPES[recipe]
-    binning, plus, scaling = recipe.partition("+")
     if plus and binning in BINNINGS and scaling in SCALINGS:
         return _over(BINNINGS[binning], SCALINGS[scaling])
     names = f"{', '.join(RECIPES)}, or one of {', '.join(BINNINGS)} + one of {', '.join(SCALINGS)}"
