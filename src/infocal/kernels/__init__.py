@@ -14,6 +14,7 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array, Floats, Ints, bad_probs_row, bad_row
 from ..numerics import sigmoid
@@ -36,6 +37,7 @@ __all__ = [
 
 Part = TypeVar("Part")
 
+LARGE = 1 << 22  # bytes: from here on the pages of a result are worth keeping for the next one
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
 
@@ -59,6 +61,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+def _room(logits: Array, dtype: npt.DTypeLike = None) -> Array:
+    """An array for a result of this shape, and type unless another is given."""
+    kind = np.dtype(logits.dtype if dtype is None else dtype)
+    if logits.size * kind.itemsize < LARGE:
+        return np.empty(logits.shape, dtype=kind)
+    return (_native.room_single if kind == np.float32 else _native.room_double)(*logits.shape)
+
+
 def _over_blocks(logits: Array, size: int, loop: Callable[[slice], int]) -> None:
     """Run `loop` on blocks of rows; raise for the first bad row, whichever thread met it."""
     n = len(logits)
@@ -77,14 +87,14 @@ def _block_size(logits: Array) -> int:
 def logodds(logits: Array) -> Floats:
     """Log-odds of every class, in double precision: z_k - log sum of e^z_j over the others, never through
     probabilities."""
-    out = np.empty(logits.shape)
+    out = _room(logits, np.float64)
     _over_blocks(logits, _block_size(logits), lambda block: _native.logodds(logits[block], out[block]))
     return out
 
 
 def apply(logits: Array, edges: Floats, bounds: Floats, values: Floats, group_of: Ints) -> Array:
     """Value of the bin of every class's log-odds: edges and bounds (G, E), values (G, E + 1), group_of (K,)."""
-    out = np.empty(logits.shape, dtype=logits.dtype)
+    out = _room(logits)
 
     def loop(block: slice) -> int:
         return _native.apply(logits[block], edges, bounds, values, group_of, out[block])
@@ -148,7 +158,7 @@ def _tallied(
 
 def softmax(logits: Array, inverse: float = 1.0) -> Array:
     """Softmax at this inverse temperature, in the type of the logits; a masked class stays at 0 even where it is 0."""
-    out = np.empty(logits.shape, dtype=logits.dtype)
+    out = _room(logits)
     _over_blocks(logits, _block_size(logits), lambda block: _native.softmax(logits[block], inverse, out[block]))
     return out
 

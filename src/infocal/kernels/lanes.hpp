@@ -15,12 +15,14 @@ template <> struct Lanes<float> {
     typedef float V __attribute__((vector_size(INFOCAL_WIDTH)));
     typedef uint32_t U __attribute__((vector_size(INFOCAL_WIDTH)));
     static V exp(V x) { return exp_single<V, U>(x); }
+    static V exp_rough(V x) { return exp_short<V, U>(x); }
     static constexpr double rounding = 6e-8;  // half an ulp
 };
 template <> struct Lanes<double> {
     typedef double V __attribute__((vector_size(INFOCAL_WIDTH)));
     typedef uint64_t U __attribute__((vector_size(INFOCAL_WIDTH)));
     static V exp(V x) { return exp_double<V, U>(x); }
+    static V exp_rough(V x) { return exp(x); }
     static constexpr double rounding = 1.2e-16;
 };
 template <class T> using V = typename Lanes<T>::V;
@@ -34,6 +36,10 @@ template <class T> inline V<T> load(const T *from) {
     memcpy(&v, from, sizeof(v));
     return v;
 }
+
+typedef int32_t Whole __attribute__((vector_size(INFOCAL_WIDTH)));
+
+inline Whole to_whole(V<float> x) { return __builtin_convertvector(x, Whole); }
 
 // Where one vector is at least, or below, another: a mask that two selections can share.
 #if defined(__AVX512F__)

@@ -7,12 +7,14 @@
 
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "apply.hpp"
+#include "memory.hpp"
 #include "partition.hpp"
 #include "ranks.hpp"
 #include "reliability.hpp"
@@ -105,6 +107,17 @@ class Scratch {
     std::vector<double> room;
 };
 
+// A matrix for a large result, whose pages are given back when it dies.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<2>> room(size_t rows, size_t columns) {
+    const Pages pages = take_pages(rows * columns * sizeof(T));
+    if (!pages.data) throw std::bad_alloc();
+    nb::capsule owner(new Pages(pages), [](void *held) noexcept {
+        const std::unique_ptr<Pages> given(static_cast<Pages *>(held));
+        give_back(*given);
+    });
+    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(pages.data, {rows, columns}, owner);
+}
+
 template <class T> int64_t logodds(const Logits<T> &logits, Table<double> out) {
     nb::gil_scoped_release free;
     Scratch scratch(logits.shape(1));
@@ -118,7 +131,7 @@ int64_t apply(const Logits<T> &logits, Table<const double> edges, Table<const do
     Scratch scratch(logits.shape(1));
     const Binnings bins = {int64_t(edges.shape(0)), int64_t(edges.shape(1)), edges.data(), bounds.data(),
                            values.data(), group_of.data()};
-    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds, out.data(), scratch.data());
+    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds_at, out.data(), scratch.data());
 }
 
 template <class T>
@@ -209,6 +222,8 @@ template <class T> void define(nb::module_ &m) {
 NB_MODULE(_native, m) {
     define<float>(m);
     define<double>(m);
+    m.def("room_single", &room<float>);
+    m.def("room_double", &room<double>);
     m.def("tally", &tally, as_is(), as_is(), as_is().none(), nb::arg(), as_is(), nb::arg(), nb::arg(), as_is(), as_is(),
           as_is());
     m.attr("QUANTA") = QUANTA;

@@ -16,7 +16,6 @@ namespace {
 #include "lanes.hpp"
 
 using F = V<float>;
-typedef int32_t I __attribute__((vector_size(INFOCAL_WIDTH)));
 
 const int64_t ROWS = 4;  // at work in turns: one need not wait for the sums of another
 const int64_t STEP = lanes<float>;
@@ -126,7 +125,7 @@ struct Line {
             const F p = load(e + k) * share, rest = far ? rest_of_small(p) : rest_of(p);
             const F at = (load(z + k) - max) * per_unit + (rest + origin);
             const F inside = at > 0.0f ? at : F{}, below = inside < last ? inside : F{} + last;
-            const I whole = __builtin_convertvector(below, I);
+            const Whole whole = to_whole(below);
             memcpy(e + k, &whole, sizeof(whole));
         }
     }
