@@ -4,7 +4,7 @@
 
 #include <math.h>
 #include <string.h>
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -17,7 +17,7 @@ namespace {
 
 // A row at hand: its values padded with -inf, its maximum and the first index of it, and the sum of
 // e^(z - max) over all other columns.
-const int64_t ROWS = 4;  // at work in turns: one need not wait for the sums of another
+const int64_t ROWS = 8;  // at work in turns: one need not wait for the sums of another
 
 template <class T> struct Sums {
     T *z;
@@ -154,22 +154,33 @@ template <class T> struct Own {
 };
 
 template <class T, class Bounds>
-Answer<T> answer(const Bounds &at, int64_t n_edges, const T *z, int64_t column, T shift, T gap) {
-    V<T> place[VECTORS], reached[VECTORS];
-    Answer<T> found;
+inline Answer<T> answer(const Bounds &at, int64_t n_edges, const T *z, int64_t column, T shift, T gap) {
+    V<T> place[VECTORS], reached[VECTORS], value[VECTORS];  // in registers: all loops over them are unrolled
+#pragma GCC unroll 4
     for (int64_t v = 0; v < VECTORS; ++v) {
         place[v] = load(z + v * lanes<T>) - shift;
-        found.value[v] = at.value(0, column + v * lanes<T>);
+        value[v] = at.value(0, column + v * lanes<T>);
         reached[v] = V<T>{} - T(HUGE_VAL);
     }
-    for (int64_t m = 0; m < n_edges; ++m)
+    bool higher = true;  // bounds increase: where no column reaches one, none reaches the next
+    for (int64_t m = 0; m < n_edges && higher; ++m) {
+        Mask<T> some = {};
+#pragma GCC unroll 4
         for (int64_t v = 0; v < VECTORS; ++v) {
             const V<T> bound = at.bound(m, column + v * lanes<T>);
             const Mask<T> above = Mask<T>::at_least(place[v], bound);
-            found.value[v] = above.pick(at.value(m + 1, column + v * lanes<T>), found.value[v]);
+            value[v] = above.pick(at.value(m + 1, column + v * lanes<T>), value[v]);
             reached[v] = above.pick(bound, reached[v]);
+            some = either<T>(some, above);
         }
-    for (int64_t v = 0; v < VECTORS; ++v) found.near[v] = Mask<T>::below(place[v] - reached[v], V<T>{} + gap);
+        higher = any<T>(some);
+    }
+    Answer<T> found;
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < VECTORS; ++v) {
+        found.value[v] = value[v];
+        found.near[v] = Mask<T>::below(place[v] - reached[v], V<T>{} + gap);
+    }
     return found;
 }
 
@@ -496,7 +507,10 @@ int64_t apply(const Matrix<T> &x, const Binnings &bins, LogoddsAt<T> exactly, T 
     const int64_t length = padded(x.columns), n_low = edges_below_even(bins);
     const Room<T> room(scratch, length);
     const int64_t width = bins.groups == 1 ? 1 : length;
-    T *bounds = new T[n_low * width], *values = new T[(n_low + 1) * width];
+    // whole vectors begin where lines of the cache do
+    char *tables = new char[(2 * n_low + 1) * width * sizeof(T) + 64];
+    T *bounds = reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(tables) + 63) / 64 * 64);
+    T *values = bounds + n_low * width;
     int64_t bad;
     if (bins.groups == 1) {
         for (int64_t m = 0; m < n_low; ++m) bounds[m] = T(bins.bounds[m]);
@@ -506,8 +520,7 @@ int64_t apply(const Matrix<T> &x, const Binnings &bins, LogoddsAt<T> exactly, T 
         lay_out(bins, n_low, x.columns, bounds, values);
         bad = apply_rows<T>(x, bins, Own<T>{bounds, values, n_low}, n_low, exactly, room, out);
     }
-    delete[] bounds;
-    delete[] values;
+    delete[] tables;
     return bad;
 }
 

@@ -65,11 +65,19 @@ template <class T> struct Mask {
     static Mask below(V<T> a, V<T> b) { return {(typename Lanes<T>::U)(a < b)}; }
     V<T> pick(V<T> yes, V<T> no) const { return bits ? yes : no; }
 };
+#if defined(__AVX2__)
+template <class T> inline bool any(Mask<T> mask) {
+    return !_mm256_testz_si256((__m256i)mask.bits, (__m256i)mask.bits);
+}
+#elif defined(__SSE2__)
+template <class T> inline bool any(Mask<T> mask) { return _mm_movemask_epi8((__m128i)mask.bits) != 0; }
+#else
 template <class T> inline bool any(Mask<T> mask) {
     uint64_t words[INFOCAL_WIDTH / 8], all = 0;
     memcpy(words, &mask.bits, sizeof(words));
     for (uint64_t word : words) all |= word;
     return all != 0;
 }
+#endif
 template <class T> inline Mask<T> either(Mask<T> a, Mask<T> b) { return {a.bits | b.bits}; }
 #endif
