@@ -15,11 +15,11 @@ namespace {
 
 #include "lanes.hpp"
 
+#include "wide.hpp"
+
 using F = V<float>;
 
-const int64_t ROWS = 4;  // at work in turns: one need not wait for the sums of another
 const int64_t STEP = lanes<float>;
-const int64_t PARTS = LANES / STEP;       // vectors that hold one value for each of the lanes
 const double SMALL = 1.0 / 128;           // up to here two terms tell -log(1 - p)
 const int SHIFT = 38;                     // of a packed word: points above, quanta below
 const int64_t FULL = int64_t(1) << 26;    // points that a packed word can hold
@@ -36,30 +36,6 @@ struct Found {
     double others;  // sum of e^(z - max) over all columns but the top one
 };
 
-float largest(const F *most) {
-    float lane[LANES], best = -HUGE_VALF;
-    memcpy(lane, most, sizeof(lane));
-    for (float x : lane) best = x > best ? x : best;
-    return best;
-}
-
-// Copies a row and returns its maximum.
-float copy_row(const Matrix<float> &x, int64_t i, int64_t length, float *z) {
-    const float *from = x.row(i);
-    const int64_t full = x.column_stride == 1 ? x.columns / LANES * LANES : 0;
-    for (int64_t k = full; k < length; ++k) z[k] = k < x.columns ? from[k * x.column_stride] : -HUGE_VALF;
-    F most[PARTS];
-    for (F &m : most) m = F{} - HUGE_VALF;
-    for (int64_t k = 0; k < length; k += LANES)
-        for (int64_t j = 0; j < PARTS; ++j) {
-            const int64_t at = k + j * STEP;
-            const F here = load((k < full ? from : z) + at);
-            memcpy(z + at, &here, sizeof(here));
-            most[j] = here > most[j] ? here : most[j];
-        }
-    return largest(most);
-}
-
 int64_t first_of(const float *z, int64_t length, float value) {
     for (int64_t start = 0; start < length; start += BLOCK) {
         Mask<float> found = {};
@@ -72,29 +48,11 @@ int64_t first_of(const float *z, int64_t length, float value) {
     return 0;
 }
 
-// Sum of e^(z - max), left in e; within a block of the row it is taken in single precision.
-double sum_exp(const float *z, int64_t length, float max, float *e) {
-    double lane[LANES] = {0}, total = 0;
-    for (int64_t start = 0; start < length; start += BLOCK) {
-        F sums[PARTS] = {};
-        for (int64_t k = start; k < start + BLOCK; k += LANES)
-            for (int64_t j = 0; j < PARTS; ++j) {
-                const F power = exp_short<F, Lanes<float>::U>(load(z + k + j * STEP) - max);
-                memcpy(e + k + j * STEP, &power, sizeof(power));
-                sums[j] += power;
-            }
-        float part[LANES];
-        memcpy(part, sums, sizeof(part));
-        for (int64_t b = 0; b < LANES; ++b) lane[b] += double(part[b]);
-    }
-    for (double x : lane) total += x;
-    return total;
-}
-
 Found sum_row(float *z, int64_t length, float max, float *e) {
     const int64_t top = first_of(z, length, max);
     z[top] = -HUGE_VALF;  // no cancellation: the top class is left out, not subtracted
-    return {top, max, sum_exp(z, length, max, e)};
+    const auto power = [max](F here) { return exp_short<F, Lanes<float>::U>(here - max); };
+    return {top, max, sum_powers(z, length, power, e)};
 }
 
 bool is_bad(const Found &row) {
