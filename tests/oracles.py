@@ -256,7 +256,7 @@ def mass_bins(x: Floats, weights: Floats, n_bins: int) -> list[int]:
 def smooth_error(
     x: Floats, told: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1, reflected: bool = False
 ) -> float:
-    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, which may be folded at 0 and 1."""
+    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, which may fold at 0 and 1."""
 
     def kernel(distance: float) -> float:
         return max(1 - (distance / half) ** 2, 0.0) ** 3
