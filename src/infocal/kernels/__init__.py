@@ -95,7 +95,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def _room(logits: Array, dtype: npt.DTypeLike = None) -> Array:
+def _room(logits: Array, dtype: npt.DTypeLike | None = None) -> Array:
     """An array for a result of this shape, and type unless another is given."""
     kind = np.dtype(logits.dtype if dtype is None else dtype)
     if logits.size * kind.itemsize < LARGE:
@@ -337,5 +337,5 @@ def solve_edges(
     if windows is None:
         windows = np.repeat([[0], [len(low) - 1]], n_bins - 1, axis=1)
     cuts = np.empty(n_bins - 1, dtype=np.int64)
-    total = _native.solve_edges(cost == "information", low, high, *windows, cuts)
+    total = _native.solve_edges(cost == "information", low, high, windows[0], windows[1], cuts)
     return cuts, total
