@@ -6,6 +6,8 @@ best where the total cost is least. `exact` finds the least by a dynamic program
 the closed-form updates of eq. 5, to a local optimum.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from .. import kernels
@@ -22,6 +24,7 @@ SOLVERS = ("exact", "alternating")
 STEPS = 200  # of the alternating updates, as in the paper
 DIRECT = 1 << 11  # points that the programme takes as they are; more are first solved in blocks of the line
 BLOCKS = 1536  # of the line
+SPARSE = 16  # points of a block where few are
 NEAR = 16  # blocks on both sides of a cut in which a better place is sought
 
 
@@ -34,6 +37,11 @@ class Masses:
 
     hits: Vector
     misses: Vector
+
+    @cached_property
+    def limit(self) -> float:
+        """Cost of all points, each a bin of its own."""
+        return float(entropy(np.diff(self.hits), -np.diff(self.misses)).sum())
 
     def of_bins(self, cuts: Ints) -> tuple[Floats, Floats]:
         """Masses of hits and misses (M,) of the bins that start at these points."""
@@ -105,9 +113,8 @@ def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
     """I(y; bin) of the bins that start at these points, and I(y; logodds), in nats per point (eq. 3)."""
     mass = sums.hits[-1] + sums.misses[0]
     whole = entropy(sums.hits[-1], sums.misses[0])
-    points = entropy(np.diff(sums.hits), -np.diff(sums.misses)).sum()
     bins = entropy(*sums.of_bins(cuts)).sum()
-    return float((whole - bins) / mass), float((whole - points) / mass)
+    return float((whole - bins) / mass), float((whole - sums.limit) / mass)
 
 
 # -- exact ---------------------------------------------------------------------------------------------------------
@@ -138,7 +145,8 @@ def _blocks(problem: Binary, sums: Masses) -> Ints:
     hits, misses = np.diff(sums.hits), -np.diff(sums.misses)
     varied = hits * misses / problem.weights
     reached = np.cumsum(np.cbrt(varied * np.diff(x, append=x[-1]) ** 2))
-    block = np.floor(reached * (BLOCKS / max(reached[-1], np.finfo(float).tiny)))
+    count = BLOCKS if problem.width else min(BLOCKS, len(x) // SPARSE)  # a cell stands for many points
+    block = np.floor(reached * (count / max(reached[-1], np.finfo(float).tiny)))
     return np.append(np.flatnonzero(np.append(True, block[1:] != block[:-1])), len(x))
 
 
