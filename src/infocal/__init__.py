@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .recipes import load as load
     from .report import Report as Report
     from .report import evaluate as evaluate
+    from .summary import Summary as Summary
+    from .summary import summarise as summarise
 
 __version__ = "0.1.0"
 
@@ -27,6 +29,7 @@ _HOMES = {
     "Comparison": "comparison",
     "RECIPES": "recipes",
     "Report": "report",
+    "Summary": "summary",
     "compare": "comparison",
     "datasets": "",
     "evaluate": "report",
@@ -35,6 +38,7 @@ _HOMES = {
     "logits_from_probs": "numerics",
     "metrics": "",
     "simulate": "",
+    "summarise": "summary",
 }
 
 __all__ = sorted(_HOMES)

@@ -7,23 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import kernels
-from .kernels import ClassBins
-from .metrics.calibration import (
-    Reliability,
-    class_errors,
-    class_thresholds,
-    pooled_table,
-    size_edges,
-    top1_table,
-)
-from .metrics.scores import check_samples, read
+from .metrics.calibration import Reliability, class_errors, class_thresholds, one_table, pooled_table
+from .metrics.scores import check_samples
 from .records import Vector, record
+from .tally import Tally, tally, tally_blocks
 
 __all__ = ["Report", "evaluate"]
-
-N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
-THRESHOLDS = (0, "1/K", "prior", 0.5)
 
 
 @record
@@ -74,8 +63,8 @@ class Report(Mapping[str, float]):
 
 
 def evaluate(
-    probs: npt.ArrayLike,
-    labels: npt.ArrayLike,
+    probs: Any,
+    labels: npt.ArrayLike | None = None,
     ties: npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
 ) -> Report:
@@ -85,26 +74,32 @@ def evaluate(
     as in the paper's main tables. A sample of weight 2 counts as two. Class-wise errors carry their threshold in the
     name (`cw_ece_0` has none); all errors use 100 bins of equal size.
 
+    Arrays may be memory-mapped. In place of arrays, an iterable of blocks of them can be given: (probs, labels[, ties[,
+    weights]]). Of an iterator, which can be gone through but once, `cw_ece_prior` is left out: its thresholds need all
+    labels first.
+
     >>> report = evaluate([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], [0, 1, 1])
     >>> round(report["accuracy"], 3), round(report["top1_ece"], 3)
     (0.667, 0.433)
     """
+    if labels is None:
+        if ties is not None or weights is not None:
+            raise ValueError("ties, weights: expected those of blocks in the blocks: (probs, labels, ties, weights)")
+        return _report(tally_blocks(probs))
     p, y, z, w = check_samples(probs, labels, ties, weights)
-    n, K = p.shape
-    least = [class_thresholds(threshold, y, w, K) for threshold in THRESHOLDS[1:]]
-    bins = ClassBins(size_edges(N_BINS)[None], np.array(least))
-    reading = kernels.reliability(p, y, w, z, bins, pooled=True)
-    rows, mass = read(reading, K, w), float(n if w is None else w.sum())
-    top1, classwise = top1_table(rows, bins.edges[0]), pooled_table(reading, bins, 0)
-    errors = class_errors(reading, bins, mass)
+    return _report(tally(p, y, z, w, class_thresholds("prior", y, w, p.shape[1])))
+
+
+def _report(counted: Tally) -> Report:
+    K = counted.reading.excess.shape[0]
+    top1, classwise = one_table(*counted.top1), pooled_table(counted.reading, counted.bins, 0)
+    errors = class_errors(counted.reading, counted.bins, counted.mass)
+    means = counted.scores
     scores = {
-        "accuracy": rows.accuracy(),
-        **({"accuracy_top5": rows.accuracy(5)} if K >= 5 else {}),
+        "accuracy": means["accuracy"],
+        **({"accuracy_top5": means["accuracy_top5"]} if K >= 5 else {}),
         "top1_ece": float(top1.errors()[0]),
-        **{f"cw_ece_{name}": float(error.mean()) for name, error in zip(THRESHOLDS, errors, strict=True)},
-        "nll": rows.nll(),
-        "nll_normalised": rows.nll(normalised=True),
-        "brier_top1": rows.brier_top1(),
-        "brier": rows.brier(),
+        **{f"cw_ece_{name}": float(e.mean()) for name, e in zip(("0", *counted.thresholds), errors, strict=True)},
+        **{name: means[name] for name in ("nll", "nll_normalised", "brier_top1", "brier")},
     }
-    return Report(tuple(scores), np.array(list(scores.values())), n, K, top1, classwise)
+    return Report(tuple(scores), np.array(list(scores.values())), counted.n, K, top1, classwise)
