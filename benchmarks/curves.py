@@ -24,7 +24,9 @@ def times(axis: str, values: tuple[int, ...], seconds: float = 0.2) -> dict[str,
     """Milliseconds of every operation that is drawn, and of the copy, at each value."""
     found: dict[str, list[float]] = {name: [] for name in (*DRAWN, COPY)}
     for value in values:
-        n, n_classes, n_bins = (value if axis.endswith(word) else size for word, size in zip("nKM", (N, K, M)))
+        n, n_classes, n_bins = (
+            value if axis.endswith(word) else size for word, size in zip("nKM", (N, K, M), strict=True)
+        )
         data = Inputs(n, n_classes, n_bins)
         target = np.zeros_like(data.logits)
         found[COPY].append(1e3 * best_time(lambda d=data, t=target: np.copyto(t, d.logits), seconds))

@@ -39,7 +39,7 @@ def best_time(call: Call, seconds: float = 1.0, least: int = 3, known: float = f
     if ENOUGH <= known < float("inf"):
         return known
     best, began, runs, spent = known, time.perf_counter(), 0, 0.0
-    while spent < ENOUGH and (runs < least or spent < seconds):
+    while not runs or (spent < ENOUGH and (runs < least or spent < seconds)):
         start = time.perf_counter()
         call()
         end = time.perf_counter()

@@ -273,7 +273,7 @@ PEERS = (
             "fit, temperature": probmetrics_fit,
             "evaluate": probmetrics_evaluate,
         },
-        {"evaluate": "NLL, Brier, accuracy, ECE"},
+        {"evaluate": "scores and top-1 ECE"},
     ),
     Peer(
         "uncertainty-calibration",

@@ -48,7 +48,7 @@ def report(folder: Path) -> None:
         peak = f"{best['peak'] / 1e6:.0f} MB"
         print(f"{n:>9,}{4 * n * CLASSES / 1e6:>6.0f} MB{fit:>7.2f} s{apply:>7.2f} s{evaluate:>8.2f} s{peak:>14}")
     print(f"time grows with n to the power of {slope(sizes, totals):.2f} (target: 1.00 within 0.05)")
-    print(f"peak of the largest {'below' if best['peak'] < MOST else 'ABOVE'} {MOST / 1e6:.0f} MB, input and output twice it")
+    print(f"the largest peaks {'below' if best['peak'] < MOST else 'ABOVE'} {MOST / 1e6:.0f} MB")
 
 
 def write(folder: Path) -> None:

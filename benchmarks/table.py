@@ -31,12 +31,12 @@ def heading(logits: np.ndarray[Any, Any], threads: int) -> str:
         f"memory is what is held beyond input and result, as a multiple of the input ({logits.nbytes / 1e6:.3g} MB)\n"
     )
     many = f"{threads} threads" if threads > 1 else ""
-    return f"{title}\n{'':<22} {'':<24}{'1 thread':>9}{many:>11}{'memory':>9}   target"
+    return f"{title}\n{'':<22} {'':<23}{'1 thread':>9}{many:>11}{'memory':>9}   target"
 
 
 def line(row: Row, target: float | None = None) -> str:
     """One row of the table."""
-    text = f"{row.operation:<22} {row.package:<24}"
+    text = f"{row.operation:<22} {row.package:<23}"
     if np.isnan(row.one.time):
         return f"{text}{row.note:>9}"
     mark = row.note if target is None else f"{target:g} {'met' if row.one.time <= target else 'MISSED'}"

@@ -9,16 +9,16 @@ import numpy as np
 from . import kernels
 from .arrays import Array, Floats, Ints, check_logits, rows_from
 from .kernels import ClassBins, Reading
-from .mapped import numbered, row_blocks
+from .mapped import is_mapped, numbered, row_blocks
 from .metrics.calibration import size_edges, top1_totals
 from .metrics.scores import Samples, check_samples, read
 
-__all__ = ["Tally", "tally", "tally_blocks"]
+__all__ = ["Tally", "priors", "tally", "tally_blocks"]
 
 N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
-BLOCK = 1 << 22  # elements read at a time
+BLOCK = 1 << 22  # elements of a file read at a time
 FORM = "(probs, labels), (probs, labels, ties) or (probs, labels, ties, weights)"
-ROWS = 1 << 16  # of them at most, for each of which a few numbers are kept
+ROWS = 1 << 16  # read at a time; a few numbers are kept of each
 
 
 class Tally(NamedTuple):
@@ -33,6 +33,11 @@ class Tally(NamedTuple):
     bins: ClassBins
     thresholds: tuple[str, ...]
 
+    @property
+    def per_class(self) -> bool:
+        """Whether mass and hits are kept class by class."""
+        return len(self.reading.mass) == len(self.reading.excess)
+
     def merged(self, other: "Tally") -> "Tally":
         """The tally of the samples of both."""
         mass = self.mass + other.mass
@@ -43,8 +48,16 @@ class Tally(NamedTuple):
         return self._replace(n=self.n + other.n, mass=mass, scores=scores, reading=reading, top1=self.top1 + other.top1)
 
 
-def tally(probs: Array, labels: Ints, ties: Array | None, weights: Floats | None, priors: Floats | None) -> Tally:
-    """The tally of checked samples; without `priors` (K,) no threshold stands at them."""
+def tally(
+    probs: Array,
+    labels: Ints,
+    ties: Array | None,
+    weights: Floats | None,
+    priors: Floats | None,
+    per_class: bool = False,
+) -> Tally:
+    """The tally of checked samples; without `priors` (K,) no threshold stands at them. `per_class` keeps mass and hits
+    of each class, for a table of each."""
     K = probs.shape[1]
     least = {"1/K": np.full(K, 1 / K), **({} if priors is None else {"prior": priors}), "0.5": np.full(K, 0.5)}
     bins = ClassBins(size_edges(N_BINS)[None], np.array(list(least.values())))
@@ -52,11 +65,12 @@ def tally(probs: Array, labels: Ints, ties: Array | None, weights: Floats | None
     def part(rows: slice) -> Tally:
         z, w = None if ties is None else ties[rows], None if weights is None else weights[rows]
         with rows_from(rows.start):
-            reading = kernels.reliability(probs[rows], labels[rows], w, z, bins, pooled=True)
+            reading = kernels.reliability(probs[rows], labels[rows], w, z, bins, pooled=not per_class)
         return _counted(reading, w, bins, tuple(least))
 
     matrices = (probs,) if ties is None else (probs, ties)
-    return reduce(Tally.merged, map(part, row_blocks(*matrices, size=min(BLOCK, ROWS * K))))
+    size = min(BLOCK, ROWS * K) if any(map(is_mapped, matrices)) else ROWS * K
+    return reduce(Tally.merged, map(part, row_blocks(*matrices, size=size)))
 
 
 def _counted(reading: Reading, weights: Floats | None, bins: ClassBins, thresholds: tuple[str, ...]) -> Tally:
@@ -81,16 +95,16 @@ def _scores(rows: Samples) -> dict[str, float]:
     }
 
 
-def tally_blocks(blocks: Any) -> Tally:
+def tally_blocks(blocks: Any, per_class: bool = False) -> Tally:
     """The tally of blocks: (probs, labels), (probs, labels, ties) or (probs, labels, ties, weights). Where they can be
     gone through but once, no threshold stands at the priors, which are not known before all labels are."""
     if isinstance(blocks, np.ndarray) or not isinstance(blocks, Iterable):
         raise ValueError("labels: expected the true class of each row, got none; only blocks bring theirs along")
-    priors = None if isinstance(blocks, Iterator) else _priors(blocks)
+    known = None if isinstance(blocks, Iterator) else _priors_of_blocks(blocks)
     total = None
     for i, block in enumerate(blocks):
         with numbered(i, FORM):
-            part = tally(*_checked(block, None if total is None else len(total.reading.excess)), priors)
+            part = tally(*_checked(block, None if total is None else len(total.reading.excess)), known, per_class)
         total = part if total is None else total.merged(part)
     if total is None:
         raise ValueError("probs: expected at least one block of (probs, labels), got none")
@@ -102,12 +116,18 @@ def _checked(block: Any, n_classes: int | None) -> tuple[Array, Ints, Array | No
     return check_samples(check_logits(probs, n_classes, "probs"), labels, ties, weights)
 
 
-def _priors(blocks: Iterable[Any]) -> Floats | None:
-    """Share of each class in the mass of all blocks."""
-    counts = None
+def priors(labels: Ints, weights: Floats | None, n_classes: int) -> Floats:
+    """Share of each class in the mass of samples (K,)."""
+    counts = np.bincount(labels, weights, minlength=n_classes)
+    return np.asarray(counts / (len(labels) if weights is None else weights.sum()), dtype=np.float64)
+
+
+def _priors_of_blocks(blocks: Iterable[Any]) -> Floats | None:
+    total, mass = None, 0.0
     for i, block in enumerate(blocks):
         with numbered(i, FORM):
-            probs, labels, _, weights = _checked(block, None if counts is None else len(counts))
-        part = np.bincount(labels, weights, minlength=probs.shape[1]).astype(np.float64)
-        counts = part if counts is None else counts + part
-    return None if counts is None else counts / counts.sum()
+            probs, labels, _, weights = _checked(block, None if total is None else len(total))
+        part = float(len(labels) if weights is None else weights.sum())
+        share = priors(labels, weights, probs.shape[1]) * part
+        total, mass = share if total is None else total + share, mass + part
+    return None if total is None else total / mass
