@@ -252,7 +252,7 @@ PEERS = (
     Peer(
         "scikit-learn",
         {"apply, temperature": sklearn_apply, "fit, temperature": sklearn_fit, "evaluate": sklearn_evaluate},
-        {"evaluate": "log loss and Brier alone"},
+        {"evaluate": "log loss and Brier"},
     ),
     Peer(
         "netcal",
