@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,8 @@ from .binning.bbq import fit_bbq
 from .binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
 from .binning.imax import SOLVERS, Binning, fit_imax, measured
 from .binning.posterior import POSTERIORS
-from .calibrator import Calibrator, Identity
+from .calibrator import Calibrator, Identity, Method
+from .choosing import Candidate, Part, choose
 from .fitting import STAGES, Find, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
 from .persist import read_record
 from .problems import Binary, group_classes
@@ -188,6 +189,43 @@ def _imax(task: Task, problem: Binary) -> Binning:
     return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, **task.chosen("posterior"))
 
 
+# -- the choice ----------------------------------------------------------------------------------------------------
+
+
+def _auto(task: Task) -> Fitted:
+    """The candidate that cross-validation prefers, fitted to all samples."""
+    weights = np.ones(len(task.labels)) if task.weights is None else task.weights
+    given = [Candidate(name) for name in task.options.get("candidates", ())]
+    judged = Part(task.logits, task.labels, weights)
+    choice = choose(
+        partial(_fit_candidate, task), judged, given or _candidates(task), (lambda _: ()) if given else _binned
+    )
+    row = _row(choice.chosen.recipe)
+    method, facts = row.fit(replace(task, options=dict(choice.chosen.options)))
+    return method, choice.facts | facts
+
+
+def _fit_candidate(task: Task, candidate: Candidate, part: Part) -> Method:
+    row = _row(candidate.recipe)
+    return row.fit(replace(task, **part._asdict(), options=dict(candidate.options)))[0]
+
+
+def _candidates(task: Task) -> list[Candidate]:
+    n, K = task.logits.shape
+    matrix = ["sms"] if n >= K * K else []  # with fewer samples than numbers, it cannot pay for its time
+    return [Candidate(name) for name in ["identity", "temperature", "ets", "svs", *matrix, "gp", "beta"]]
+
+
+def _binned(scaling: Candidate) -> list[Candidate]:
+    """I-Max alone and over a scaling: on raw or on scaled log-odds, answering with scaled probabilities or with
+    frequencies."""
+    if scaling.recipe not in SCALINGS:
+        return [Candidate("imax")]
+    over, scaled = f"imax+{scaling.recipe}", ("stage", "scaled")
+    settings = [(), (scaled,), (scaled, ("representatives", "frequency"))]
+    return [Candidate("imax"), *(Candidate(over, options) for options in settings)]
+
+
 BINNINGS: dict[str, Bins] = {
     "eqsize": Bins(
         lambda task, problem: measured(problem, eq_size_edges(task.n_bins)),
@@ -248,4 +286,5 @@ RECIPES: dict[str, Recipe] = {
         Scaling(one_vs_rest(fit_bbq), "the mean of equal-mass binnings of many sizes", "Naeini et al. (2015)")
     ),
     "scaling-binning": _over(BINNINGS["eqmass"], SCALINGS["platt"]),
+    "auto": Recipe(_auto, "what cross-validation of these prefers, see `fit_info`", "Stone (1974)", ("candidates",)),
 }
