@@ -59,7 +59,7 @@ def answers(classifier: Any, name: str, X: np.ndarray, y: np.ndarray, seed: int)
     """Probabilities of every sample by each calibrator, from models that were not fitted to it."""
     out: dict[str, np.ndarray] = {}
     for train, test in StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y):
-        inner = list(StratifiedKFold(5).split(X[train], y[train]))
+        inner = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(X[train], y[train]))
         for calibrator, model in models(Remembered(classifier, name), inner):
             probs = out.setdefault(calibrator, np.zeros((len(y), 10)))
             probs[test] = model.fit(X[train], y[train]).predict_proba(X[test])

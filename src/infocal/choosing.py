@@ -97,6 +97,7 @@ def choose(
 
     `fit(candidate, part)` returns the map from logits to probabilities. Parts hold no sample twice.
     """
+    softmax(part.logits)  # raises for a row that is none, by its number among the caller's
     part = _distinct(part)
     if len(part.labels) < FOLDS:
         return Choice(candidates[0], f"fewer than {FOLDS} distinct samples cannot tell which is best", {})

@@ -15,6 +15,7 @@ from .binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
 from .binning.imax import SOLVERS, Binning, fit_imax, measured
 from .binning.posterior import POSTERIORS
 from .calibrator import Calibrator, Identity, Method
+from .chain import Chain, told
 from .choosing import Candidate, Part, choose
 from .fitting import STAGES, Find, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
 from .persist import read_record
@@ -29,6 +30,8 @@ __all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load"]
 
 MOST_BINS = 4096
 MOST_CLASSES = 1 << 20  # that a file may claim
+CLASSWISE = (("groups", "classwise"),)
+HITS = 20  # samples per class from which "auto" tries a curve for each class
 
 
 @dataclass(frozen=True)
@@ -200,30 +203,48 @@ def _auto(task: Task) -> Fitted:
     choice = choose(
         partial(_fit_candidate, task), judged, given or _candidates(task), (lambda _: ()) if given else _binned
     )
-    row = _row(choice.chosen.recipe)
-    method, facts = row.fit(replace(task, options=dict(choice.chosen.options)))
+    method, facts = _fitted(task, choice.chosen)
     return method, choice.facts | facts
 
 
 def _fit_candidate(task: Task, candidate: Candidate, part: Part) -> Method:
-    row = _row(candidate.recipe)
-    return row.fit(replace(task, **part._asdict(), options=dict(candidate.options)))[0]
+    return _fitted(replace(task, **part._asdict()), candidate)[0]
+
+
+def _fitted(task: Task, candidate: Candidate) -> Fitted:
+    """The fit of a recipe; `groups` and `after`, a scaling to go before it, are options of candidates alone."""
+    options = dict(candidate.options)
+    classwise, after = options.pop("groups", None) == "classwise", options.pop("after", None)
+    task = replace(task, groups=np.arange(task.logits.shape[1]) if classwise else task.groups, options=options)
+    if after is None:
+        return _row(candidate.recipe).fit(task)
+    first = _row(after).fit(replace(task, options={}))[0]
+    floor = 0.5 / task.logits.size  # less than the least that so many answers can count
+    second, facts = _row(candidate.recipe).fit(replace(task, logits=told(first, floor, task.logits)))
+    return Chain(first, floor, second), facts
 
 
 def _candidates(task: Task) -> list[Candidate]:
+    """Scalings from the plain to the free; those that need many samples only where there are so many."""
     n, K = task.logits.shape
-    matrix = ["sms"] if n >= K * K else []  # with fewer samples than numbers, it cannot pay for its time
-    return [Candidate(name) for name in ["identity", "temperature", "ets", "svs", *matrix, "gp", "beta"]]
+    rows = ("svs", "sms") if n >= K * K else ("svs",)
+    ways = [(), CLASSWISE] if n >= HITS * K and task.groups.max() < K - 1 else [()]
+    curves = [Candidate("gp"), *(Candidate(name, way) for name in ("beta", "isotonic") for way in ways)]
+    chains = [
+        Candidate(row, (("after", curve.recipe), *curve.options)) for row in rows for curve in (curves[0], curves[-1])
+    ]
+    return [*(Candidate(name) for name in ("identity", "temperature", "ets", *rows)), *curves, *chains]
 
 
 def _binned(scaling: Candidate) -> list[Candidate]:
     """I-Max alone and over a scaling: on raw or on scaled log-odds, answering with scaled probabilities or with
-    frequencies."""
-    if scaling.recipe not in SCALINGS:
-        return [Candidate("imax")]
-    over, scaled = f"imax+{scaling.recipe}", ("stage", "scaled")
-    settings = [(), (scaled,), (scaled, ("representatives", "frequency"))]
-    return [Candidate("imax"), *(Candidate(over, options) for options in settings)]
+    frequencies. These are not left to be 0, which no score forgives."""
+    some = ("prior_count", 1.0)
+    if scaling.recipe not in SCALINGS or "after" in dict(scaling.options):
+        return [Candidate("imax", (some,))]
+    settings = [(), (("stage", "scaled"),), (("stage", "scaled"), ("representatives", "frequency"), some)]
+    over = [Candidate(f"imax+{scaling.recipe}", (*scaling.options, *options)) for options in settings]
+    return [Candidate("imax", (*scaling.options, some)), *over]
 
 
 BINNINGS: dict[str, Bins] = {
