@@ -14,6 +14,7 @@ classifier.
 """
 
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRequest, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -61,7 +62,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ----------
     estimator : classifier with `predict_proba` or `decision_function`; None is logistic regression.
     recipe : how to calibrate, see `infocal.RECIPES`; "auto" lets cross-validation choose.
-    cv : where calibration samples come from. A number of folds, a splitter or an iterable of splits: cross-fitting. A
+    cv : where calibration samples come from. A number of stratified folds (None is 5), a splitter or an iterable of splits: cross-fitting. A
         fraction: a held-out part of this size, drawn by `random_state`; the classifier is fitted to the rest.
         "prefit": all samples, of a classifier that is fitted already; so is a `FrozenEstimator` for any `cv`.
     ensemble : in cross-fitting, whether the mean of the folds' classifiers answers, or one fitted to all samples.
@@ -204,9 +205,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise ValueError(f'cv: expected a number, a splitter, splits or "prefit", got {self.cv!r}')
         if isinstance(self.cv, float):
             return [_held_out(labels, self.cv, check_random_state(self.random_state))]
+        if self.cv is None or isinstance(self.cv, Integral):
+            return _folds(labels, 5 if self.cv is None else int(self.cv))
         cv = check_cv(self.cv, y, classifier=True)
-        if type(cv) is StratifiedKFold and not cv.shuffle:
-            return _folds(labels, cv.n_splits)
         return [(np.asarray(train), np.asarray(out)) for train, out in cv.split(X, y, **params)]
 
     def _calibrator(self, answers: Floats, labels: Ints, mass: Floats | None) -> Any:
