@@ -34,6 +34,7 @@ PEERS = ("sigmoid", "isotonic", "temperature")
 OURS = "infocal auto"
 MEASURES = {"nll_normalised": "NLL", "cw_ece_0": "class-wise ECE", "cw_ece_1/K": "above 1/K", "accuracy": "accuracy"}
 FITTED: dict[Any, Any] = {}
+Table = dict[str, dict[str, dict[str, float]]]
 
 
 class Remembered(ClassifierMixin, BaseEstimator):
@@ -74,21 +75,31 @@ def models(classifier: Any, folds: Any) -> Iterator[tuple[str, Any]]:
     yield OURS, CalibratedClassifier(classifier, recipe="auto", cv=folds)
 
 
-def measured(seeds: int) -> dict[str, dict[str, dict[str, float]]]:
-    """Mean measures over the seeds, of each classifier and calibrator."""
+def measured(seed: int) -> Table:
+    """Measures of each classifier and calibrator, of one layout of the folds."""
     X, y = load_digits(return_X_y=True)
-    table: dict[str, dict[str, dict[str, float]]] = {}
+    table: Table = {}
     for name, classifier in CLASSIFIERS.items():
-        runs = [answers(classifier, name, X, y, seed) for seed in range(seeds)]
         table[name] = {}
-        for calibrator in runs[0]:
-            reports = [infocal.evaluate(np.clip(run[calibrator], 0, 1), y) for run in runs]
-            table[name][calibrator] = {key: float(np.mean([r[key] for r in reports])) for key in MEASURES}
-            print(name, calibrator, {k: round(v, 4) for k, v in table[name][calibrator].items()}, flush=True)
+        for calibrator, probs in answers(classifier, name, X, y, seed).items():
+            report = infocal.evaluate(np.clip(probs, 0, 1), y)
+            table[name][calibrator] = {key: report[key] for key in MEASURES}
+            print(seed, name, calibrator, {k: round(v, 4) for k, v in table[name][calibrator].items()}, flush=True)
     return table
 
 
-def page(table: dict[str, dict[str, dict[str, float]]], seeds: int) -> str:
+def means(tables: list[Table]) -> Table:
+    """Means over the seeds."""
+    return {
+        name: {
+            calibrator: {key: float(np.mean([table[name][calibrator][key] for table in tables])) for key in row}
+            for calibrator, row in rows.items()
+        }
+        for name, rows in tables[0].items()
+    }
+
+
+def page(table: Table, seeds: int) -> str:
     """The table in Markdown, the least loss and the least errors of each classifier in bold."""
     lines = [
         TEXT.format(seeds=seeds),
@@ -119,7 +130,7 @@ TEXT = """# Digits
 
 scikit-learn's digits (1,797 images, 10 classes): `CalibratedClassifierCV` with each of its methods, beside
 `infocal.sklearn.CalibratedClassifier(recipe="auto")`. Every sample is judged by models that never saw it, in five outer
-folds; means of {seeds} seeds. All calibrators share the same five inner folds. NLL in nats per sample; ECE with 100
+folds; means over {seeds} seed(s). All calibrators share the same five inner folds. NLL in nats per sample; ECE with 100
 equal-size bins, of all probabilities and of those above 1 / K. `none` is the classifier itself, fitted to all training
 samples. Written by `python -m benchmarks.digits`.
 """
@@ -131,9 +142,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("docs/digits.md"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of folds that a classifier finds hard to fit
-    text = page(measured(options.seeds), options.seeds)
     options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text(text)
+    tables: list[Table] = []
+    for seed in range(options.seeds):
+        tables.append(measured(seed))
+        options.output.write_text(page(means(tables), len(tables)))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 Each candidate answers for samples that it was not fitted to, in stratified folds laid out anew each time. What counts
 is the negative log-likelihood of the normalised rows, a proper score: no candidate gains by saying anything but what it
-believes. Candidates that lose accuracy against the raw logits, beyond what chance allows, are out. Of the rest the one
-of least loss is chosen, unless another costs next to nothing in loss and its calibration error is lower beyond chance:
-that is how a binning can win, which gives up a little of the score for probabilities that hold.
+believes. Candidates that lose accuracy against the raw logits, beyond what chance allows, are out. Of the rest, those
+within one standard error of the least loss are as good as each other, and the plainest of them, the first in their
+order, is chosen (Breiman et al., 1984). Unless another costs next to nothing in loss and its calibration error is lower
+beyond chance: that is how a binning can win, which gives up a little of the score for probabilities that hold.
 
 Folds depend on what the samples are, not on their order or on a seed. Samples that agree in everything are one sample
 of their summed weight and share a fold, so that no copy of a judged sample is in the fit.
@@ -29,6 +30,7 @@ NORMAL = 1.6449  # 95 % of the normal distribution: intervals hold 90 %, one-sid
 STUDENT = 2.1318  # 95 % of Student's t of FOLDS - 1 degrees of freedom, for what is estimated by leaving folds out
 HOPELESS = 4.0  # standard errors behind the best after one round: no further round turns that
 PRICE = 0.005  # share of the loss that better calibration may cost: what another draw of the samples costs anyway
+LESS = 0.9  # share of the calibration error that another may have left to be called better calibrated
 ENDS = (("", 0), ("_low", -1), ("_high", 1))
 BINS = 15  # of the calibration error, which is debiased, so that their number matters little
 
@@ -95,7 +97,8 @@ def choose(
 ) -> Choice:
     """The best of the candidates and, in a second stage, of the `variants` of the best of them.
 
-    `fit(candidate, part)` returns the map from logits to probabilities. Parts hold no sample twice.
+    `fit(candidate, part)` returns the map from logits to probabilities. Parts hold no sample twice. Candidates stand in
+    order from the plainest to the freest; variants come after them.
     """
     softmax(part.logits)  # raises for a row that is none, by its number among the caller's
     part = _distinct(part)
@@ -194,23 +197,25 @@ class _Court:
     # -- the verdict -----------------------------------------------------------------------------------------------
 
     def best(self, trials: Trials) -> Candidate:
-        """The candidate of least loss among those that lose no accuracy."""
+        """The first candidate within one standard error of the least loss, of those that lose no accuracy."""
         able = [c for c in trials if self._able(trials[c])] or list(trials)
-        return min(able, key=lambda c: self.mean(trials[c].loss))
+        least = trials[min(able, key=lambda c: self.mean(trials[c].loss))]
+        leads = {c: trials[c].loss - least.loss for c in able}
+        return next(c for c, lead in leads.items() if self.mean(lead) <= self.deviation(lead))
 
     def verdict(self, trials: Trials) -> tuple[Candidate, str]:
         """The chosen candidate and the reason."""
         best = self.best(trials)
         nll = self.mean(trials[best].loss)
-        reason = f"{best} has the least loss, {nll:.4f} nats"
+        reason = f"{best} is the first within a standard error of the least loss, with {nll:.4f} nats"
         near = [c for c in trials if self._able(trials[c]) and self.mean(trials[c].loss) <= (1 + PRICE) * nll]
         better = [c for c in near if self._better_calibrated(trials[c], trials[best])]
         if not better:
-            return best, f"{reason}; no other within {PRICE:.1%} of that is better calibrated beyond chance"
+            return best, f"{reason}; none that costs at most {PRICE:.1%} more is better calibrated beyond chance"
         chosen = min(better, key=lambda c: _whole(trials[c].squares))
         price = self.mean(trials[chosen].loss) / nll - 1
         change = " to ".join(f"{_root(_whole(trials[c].squares)):.4f}" for c in (best, chosen))
-        return chosen, f"{reason}; {chosen} costs {price:.2%} more and lowers the class-wise error from {change}"
+        return chosen, f"{reason}; {chosen} costs {price:+.2%} and lowers the class-wise error from {change}"
 
     def measures(self, trial: _Trial) -> dict[str, float]:
         """Loss, calibration error and accuracy of a trial with their intervals, and its rounds."""
@@ -229,6 +234,10 @@ class _Court:
         return self.mean(gain) + NORMAL * self.deviation(gain) >= 0
 
     def _better_calibrated(self, trial: _Trial, best: _Trial) -> bool:
+        """Whether the best is wrong beyond chance, and the other less so, by something and beyond chance."""
+        wrong = _whole(best.squares)
+        if wrong <= STUDENT * _left_out(best.squares) or _whole(trial.squares) > LESS**2 * wrong:
+            return False
         rounds = min(len(trial.squares), len(best.squares))
         change = trial.squares[:rounds] - best.squares[:rounds]
         return _whole(change) + STUDENT * _left_out(change) < 0

@@ -12,9 +12,9 @@ from . import kernels
 from .arrays import Array, Floats, Ints
 from .calibrator import Calibrator
 from .metrics.calibration import size_edges, top1_table
-from .metrics.intervals import Interval, bootstrap, check_level
+from .metrics.resampling import Interval, bootstrap
 from .metrics.scores import Samples as Rows
-from .metrics.scores import check_samples, read
+from .metrics.scores import check_level, check_samples, read
 from .recipes import fit
 from .report import N_BINS, Report, evaluate
 
@@ -72,6 +72,8 @@ class Comparison(Mapping[str, Report]):
     @property
     def best(self) -> dict[str, str]:
         """The recipe that is best in each measure of the table; the first of equals."""
+        if not self:
+            return {}
         return {key: column.best(self, key=lambda name: self[name][key]) for key, column in COLUMNS.items()}
 
     def __repr__(self) -> str:

@@ -92,6 +92,10 @@ def fit(
     less; `prior_count`: points to add to each bin that answer as the classifier does; and, of I-Max, `posterior`:
     what is believed of the label while the edges are sought, "sigmoid", "affine", "kde" or "isotonic".
 
+    "auto" chooses by repeated cross-validation on these samples alone (see `infocal.choosing`). Its `fit_info` tells
+    what was `chosen`, the `reason`, and the measures of all `candidates`, also as a `table` to print. It takes the
+    names of other `candidates`, the plainest first.
+
     Over a scaling, `representatives` are "scaled" (the mean of its probabilities in the bin) unless asked otherwise,
     and `stage` says which log-odds are binned: "raw", as in the paper, or "scaled".
 
@@ -198,13 +202,22 @@ def _imax(task: Task, problem: Binary) -> Binning:
 def _auto(task: Task) -> Fitted:
     """The candidate that cross-validation prefers, fitted to all samples."""
     weights = np.ones(len(task.labels)) if task.weights is None else task.weights
-    given = [Candidate(name) for name in task.options.get("candidates", ())]
+    given = _given(task.options["candidates"]) if "candidates" in task.options else []
     judged = Part(task.logits, task.labels, weights)
     choice = choose(
         partial(_fit_candidate, task), judged, given or _candidates(task), (lambda _: ()) if given else _binned
     )
     method, facts = _fitted(task, choice.chosen)
     return method, choice.facts | facts
+
+
+def _given(names: Any) -> list[Candidate]:
+    if isinstance(names, str) or not len(names) or not all(isinstance(name, str) and name != "auto" for name in names):
+        raise ValueError(f"candidates: expected names of recipes other than auto, got {names!r}")
+    try:
+        return [Candidate(name) for name in names if _row(name)]
+    except ValueError as error:
+        raise ValueError(f"candidates: expected names of recipes other than auto ({error})") from None
 
 
 def _fit_candidate(task: Task, candidate: Candidate, part: Part) -> Method:
@@ -233,7 +246,7 @@ def _candidates(task: Task) -> list[Candidate]:
     chains = [
         Candidate(row, (("after", curve.recipe), *curve.options)) for row in rows for curve in (curves[0], curves[-1])
     ]
-    return [*(Candidate(name) for name in ("identity", "temperature", "ets", *rows)), *curves, *chains]
+    return [*(Candidate(name) for name in ("identity", "temperature", "ets")), *curves, *map(Candidate, rows), *chains]
 
 
 def _binned(scaling: Candidate) -> list[Candidate]:

@@ -62,9 +62,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ----------
     estimator : classifier with `predict_proba` or `decision_function`; None is logistic regression.
     recipe : how to calibrate, see `infocal.RECIPES`; "auto" lets cross-validation choose.
-    cv : where calibration samples come from. A number of stratified folds (None is 5), a splitter or an iterable of splits: cross-fitting. A
-        fraction: a held-out part of this size, drawn by `random_state`; the classifier is fitted to the rest.
-        "prefit": all samples, of a classifier that is fitted already; so is a `FrozenEstimator` for any `cv`.
+    cv : where calibration samples come from. A number of stratified folds (None is 5), a splitter or an iterable of
+        splits: cross-fitting. A fraction: a held-out part of this size, drawn by `random_state`; the classifier is
+        fitted to the rest. "prefit": all samples, of a classifier that is fitted already; so is a `FrozenEstimator` for
+        any `cv`.
     ensemble : in cross-fitting, whether the mean of the folds' classifiers answers, or one fitted to all samples.
     groups : which classes share a binning: "shared", "classwise", "prior", or a group per class of `classes_`.
     n_bins : number of bins.
