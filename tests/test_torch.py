@@ -1,6 +1,8 @@
 """Training losses against their formulas in NumPy, and the layer against the calibrator it was made of."""
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from scipy.optimize import brentq
 
 import infocal
 from infocal.arrays import Array, Floats, Ints
+from infocal.records import Facts
+from infocal.scaling.temperature import Temperature
 from sources import random_samples
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, the extra `torch`")
@@ -24,6 +28,15 @@ from infocal.torch import (  # noqa: E402
 )
 
 cross_entropy = torch.nn.functional.cross_entropy
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """For a dozen samples, threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def batch(seed: int = 0, n: int = 12, n_classes: int = 5) -> tuple[Any, Any]:
@@ -274,7 +287,7 @@ def test_mixup_refuses(change: dict[str, Any], message: str) -> None:
 
 # -- a calibrator as a layer ---------------------------------------------------------------------------------------
 
-WRAPPED = ("identity", "temperature", "eqsize", "eqmass", "kmeans", "imax")
+WRAPPED = ("identity", "temperature", "eqsize", "eqmass", "kmeans", "imax", "imax+temperature", "imax+platt")
 
 
 def fitted(recipe: str, **settings: Any) -> infocal.Calibrator:
@@ -287,7 +300,7 @@ def fresh(dtype: Any = np.float64) -> Array:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("groups", ["shared", "classwise", [0, 1, 0, 1, 2, 2]])
-@pytest.mark.parametrize("recipe", [name for name in WRAPPED if name in infocal.RECIPES])
+@pytest.mark.parametrize("recipe", WRAPPED)
 def test_layer_answers_as_the_calibrator(recipe: str, groups: Any, dtype: Any) -> None:
     calibrator, logits = fitted(recipe, groups=groups), fresh(dtype)
     layer = Calibrated(calibrator)
@@ -299,14 +312,14 @@ def test_layer_answers_as_the_calibrator(recipe: str, groups: Any, dtype: Any) -
     assert recipe in repr(layer)
 
 
-@pytest.mark.parametrize("recipe", ["identity", "imax"])
+@pytest.mark.parametrize("recipe", ["identity", "temperature", "imax"])
 def test_layer_at_the_ends(recipe: str) -> None:
     calibrator = fitted(recipe)
     logits = np.array([[900.0, 0, 0, 0, 0, 0], [-900.0] * 6, [0, -np.inf, 1, 2, -np.inf, 3], [-np.inf] * 5 + [0]])
     np.testing.assert_allclose(Calibrated(calibrator)(torch.from_numpy(logits)).numpy(), calibrator(logits), atol=1e-15)
 
 
-@pytest.mark.parametrize("recipe", ["identity", "imax"])
+@pytest.mark.parametrize("recipe", ["identity", "temperature", "imax"])
 def test_layer_says_nan_where_the_calibrator_raises(recipe: str) -> None:
     logits = torch.zeros(4, 6)
     logits[0, 2], logits[1, 5], logits[2] = torch.nan, torch.inf, -torch.inf
@@ -315,7 +328,7 @@ def test_layer_says_nan_where_the_calibrator_raises(recipe: str) -> None:
     assert torch.isfinite(probs[3]).all()
 
 
-@pytest.mark.parametrize("recipe", ["identity", "imax"])
+@pytest.mark.parametrize("recipe", ["identity", "temperature", "imax"])
 def test_layer_survives_a_network_in_half_precision(recipe: str) -> None:
     calibrator, logits = fitted(recipe), fresh(np.float16)
     network = torch.nn.Sequential(torch.nn.Identity(), Calibrated(calibrator)).half()
@@ -333,15 +346,39 @@ def test_layer_is_in_the_state_of_the_network() -> None:
 
 
 def test_temperature_passes_gradients() -> None:
-    layer = Calibrated(fitted("identity"))
+    layer = Calibrated(fitted("temperature"))
     assert torch.autograd.gradcheck(layer, torch.from_numpy(fresh()[:4]).requires_grad_())
 
 
-def test_layer_refuses() -> None:
-    with pytest.raises(ValueError, match="calibrator: expected identity, temperature or one with bins, got 'gp'"):
-        Calibrated(fitted("gp"))
+def test_temperature_of_infinity_leaves_the_impossible_out() -> None:
+    flat = infocal.Calibrator("temperature", 3, Temperature(0.0, 0.0, 0.0, False), Facts({}))
+    probs = Calibrated(flat)(torch.tensor([[1.0, -torch.inf, 5.0]]))
+    assert probs.tolist() == [[0.5, 0.0, 0.5]]
+
+
+@pytest.mark.parametrize("recipe", ["gp", "platt", "bbq"])
+def test_layer_refuses_other_calibrators(recipe: str) -> None:
+    with pytest.raises(ValueError, match=f"calibrator: expected identity, temperature or bins .*, got '{recipe}'"):
+        Calibrated(fitted(recipe))
+
+
+def test_layer_refuses_bins_of_scaled_logits() -> None:
+    with pytest.raises(ValueError, match="calibrator: expected identity"):
+        Calibrated(fitted("imax+temperature", stage="scaled"))
+
+
+def test_layer_refuses_other_shapes() -> None:
     layer = Calibrated(fitted("imax"))
     shapes: list[Callable[[], Any]] = [lambda: torch.zeros(3, 5), lambda: torch.zeros(6)]
     for logits in shapes:
         with pytest.raises(ValueError, match=r"logits: expected shape \(samples, 6\)"):
             layer(logits())
+
+
+# -- the door ------------------------------------------------------------------------------------------------------
+
+
+def test_without_pytorch_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['torch'] = None; import infocal.torch"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stderr.endswith("infocal.torch works on PyTorch: pip install 'infocal[torch]'\n")

@@ -19,8 +19,8 @@ try:
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
-except ImportError as error:
-    raise ImportError("infocal.torch needs PyTorch: pip install 'infocal[torch]'") from error
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("infocal.torch works on PyTorch: pip install 'infocal[torch]'") from error
 
 __all__ = [
     "Calibrated",
@@ -161,9 +161,9 @@ class Calibrated(nn.Module):
     """A fitted calibrator as the last layer of a network: logits (n, K) in, calibrated probabilities (n, K) out.
 
     `nn.Sequential(network, Calibrated(calibrator))` serves what `calibrator(logits)` answers, wherever the network
-    runs. Takes `identity`, `temperature` and every calibrator with bins. Half-precision logits give float32
-    probabilities; a row with NaN or infinity gives a row of NaN. The probabilities of a binned calibrator are steps:
-    no gradient passes through them.
+    runs. Takes `identity`, `temperature` and every binning of the raw log-odds, over a scaling or not. Half-precision
+    logits give float32 probabilities; a row with NaN or infinity gives a row of NaN. The probabilities of a binned
+    calibrator are steps: no gradient passes through them.
     """
 
     inverse: Tensor
@@ -213,7 +213,7 @@ def _tables(calibrator: Calibrator) -> dict[str, Any]:
         return {"inverse": method.inverse}
     if not isinstance(method, OneVsRest) or not hasattr(method, "edges"):
         raise ValueError(
-            f"calibrator: expected identity, temperature or one with bins, got {calibrator.recipe!r}; "
+            f"calibrator: expected identity, temperature or bins of the raw log-odds, got {calibrator.recipe!r}; "
             "apply this one to the logits outside of the network"
         )
     most = max(map(len, method.edges))
