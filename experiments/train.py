@@ -133,13 +133,20 @@ def _logits(network: nn.Module, x: Tensor) -> npt.NDArray[np.float16]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    options = vars(_parser().parse_args(arguments))
+    parser = _parser()
+    options = vars(parser.parse_args(arguments))
     folder, out = options.pop("data"), options.pop("out")
     settings = Settings(**options)
+    if out.suffix != ".npz" or not out.parent.is_dir():
+        parser.error(f"--out: expected an .npz file in a folder that exists, got {out}")
+    try:
+        images = read_fashion(folder, settings.n_train, settings.n_val)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(settings.threads)
     began = time.process_time()
-    arrays = run(read_fashion(folder, settings.n_train, settings.n_val), settings, _say)
+    arrays = run(images, settings, _say)
     write_arrays(out, **arrays)
     facts = _facts(arrays, settings.n_val) | {"cpu_seconds": round(time.process_time() - began)}
     data = {name: _sha256(folder / name) for name in FILES}

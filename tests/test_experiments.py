@@ -90,6 +90,22 @@ def test_training_writes_the_same_logits_again(train: Any, mode: str, folder: Pa
     assert about["data"][FILES[0]] == hashlib.sha256((folder / FILES[0]).read_bytes()).hexdigest()
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"out": "absent/x.npz"}, "--out: expected an .npz file in a folder that exists"),
+        ({"out": "x.json"}, "--out: expected an .npz file"),
+        ({"data": "absent"}, "No such file or directory"),
+        ({"n-train": "141"}, "n_train, n_val: expected"),
+    ],
+)
+def test_bad_usage_is_said_before_training(train: Any, change: Any, message: str, folder: Path, capsys: Any) -> None:
+    options = {"data": str(folder), "out": str(folder / "x.npz"), "n-train": "96", "n-val": "40"} | change
+    with pytest.raises(SystemExit, match="2"):
+        train.main(["plain", *(f"--{name}={value}" for name, value in options.items())])
+    assert message in capsys.readouterr().err
+
+
 def test_modes_and_seeds_differ(train: Any, folder: Path) -> None:
     images = read_fashion(folder, 96, 40)
     said: list[str] = []
