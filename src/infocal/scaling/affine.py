@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import kernels
 from ..arrays import Array, Floats, Ints
+from ..numerics import tops
 from ..records import Square, Vector, record
 from .nll import Minimum, Samples, Scores, Solver, minimise
 from .temperature import Temperature, fit_temperature
@@ -125,11 +126,11 @@ def fit_sms(logits: Array, labels: Ints, weights: Floats | None = None) -> Matri
 def _log_probs(logits: Array, inverse: float) -> tuple[Array, Array | None]:
     """log softmax(inverse * logits), 0 where a class is masked; and where that is, if anywhere."""
     masked = np.isneginf(logits)
-    if not masked.any():
-        u = logits * logits.dtype.type(inverse)
+    u = logits - tops(logits)[:, None]
+    if masked.any():
+        u = np.where(masked, -np.inf, np.where(masked, 0.0, u) * inverse).astype(logits.dtype)
     else:
-        u = np.where(masked, -np.inf, np.where(masked, 0.0, logits) * inverse).astype(logits.dtype)
-    u -= u.max(axis=1, keepdims=True)
+        u *= logits.dtype.type(inverse)
     u -= np.log(np.exp(u).sum(axis=1, keepdims=True))
     if not masked.any():
         return u, None
