@@ -14,6 +14,7 @@ import infocal
 from infocal.metrics import Reliability, reliability
 from infocal.metrics.intervals import clopper_pearson
 from infocal.numerics import softmax
+from infocal.records import Facts
 from sources import random_samples
 
 pytest.importorskip("jinja2", reason="the report page needs jinja2")
@@ -162,6 +163,22 @@ class TestRecipes:
     )
     def test_verdict(self, chosen: str, words: str) -> None:
         assert re.search(words, " ".join(Page(to_html(TABLE, TEST, chosen=chosen)).texts))
+
+    def test_a_choice_by_cross_validation_is_told(self) -> None:
+        own = TABLE.calibrators["imax"]
+        facts = {
+            "chosen": "imax",
+            "reason": "it has the least loss",
+            "table": "* imax  0.5",
+            "candidates": {"imax": {}},
+        }
+        calibrator = infocal.Calibrator("auto", 6, own.method, Facts(dict(own.fit_info) | facts))
+        reports = {"identity": TABLE["identity"], "auto": TABLE["imax"]}
+        calibrators = {"identity": TABLE.calibrators["identity"], "auto": calibrator}
+        texts = " ".join(Page(to_html(infocal.Comparison(reports, calibrators), TEST)).texts)
+        assert "which stands for imax: it has the least loss." in texts
+        assert re.search("imax (cuts|does not lower)", texts)
+        assert "* imax  0.5" in texts
 
     def test_the_classifier_itself_need_not_be_compared(self) -> None:
         table = infocal.compare(["imax"], CAL, TEST, n_bins=6)

@@ -196,7 +196,8 @@ class TestInformation:
         assert_array_equal(ax.lines[1].get_xydata(), [[2.0, 0.21]])
 
     def test_limit_and_curve(self) -> None:
-        ax = draw_information({"imax": (1.0, 0.2)}, limit=0.25, curve=([0, 1, 2], [0, 0.22, 0.24]))
+        ax = draw_information({"imax": (1.0, 0.2)}, limit=0.25, curve=([0, 1, 2], [0, 0.22, 0.24]), unit="bits")
+        assert ax.get_ylabel() == "information I(label; bin), bits"
         labels = [text.get_text() for text in ax.get_legend().get_texts()]
         assert labels == ["limit I(label; log-odds)", "bottleneck curve", "imax"]
         assert set(ax.lines[0].get_ydata()) == {0.25}

@@ -148,8 +148,11 @@ def _probability_axes(ax: Axes, scale: str, low: float, high: float) -> None:
     ax.set(xlabel="mean probability", ylabel="observed frequency")
     if scale == "logodds":
         ax.set(xscale="logit", yscale="logit")
+        ticks = [p for p in TICKS if low <= p <= high]
+        # where they would touch, every second one, 0.5 among them
+        ticks = ticks if len(ticks) <= 7 else [p for p in TICKS[::2] if low <= p <= high]
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(FixedLocator([p for p in TICKS if low <= p <= high]))
+            axis.set_major_locator(FixedLocator(ticks))
             axis.set_major_formatter(FuncFormatter(lambda p, _: f"{p:.6g}"))
             axis.set_minor_locator(NullLocator())
     ax.set(xlim=(low, high), ylim=(low, high), box_aspect=1)
@@ -163,8 +166,9 @@ def _draw_shares(ax: Axes, shown: Mapping[str, Reliability]) -> None:
     uneven = shares.max() > 100 * shares.min()
     floor = 10.0 ** np.floor(np.log10(shares.min())) if uneven else 0.0
     for look, table in zip(_looks(shown), shown.values(), strict=True):
-        strip.vlines(table.mean, floor, table.share, colors=look.colour, linestyles=look.line, linewidth=1.2)
-        strip.plot(table.mean, table.share, linestyle="none", **(look.points | {"markersize": 4}))
+        mean = np.clip(table.mean, *ax.get_xlim())
+        strip.vlines(mean, floor, table.share, colors=look.colour, linestyles=look.line, linewidth=1.2)
+        strip.plot(mean, table.share, linestyle="none", **(look.points | {"markersize": 4}))
     strip.set(ylabel="share", yscale="log" if uneven else "linear")
     strip.set_ylim(floor, shares.max() * (2.0 if uneven else 1.15))
     strip.tick_params(axis="x", labelbottom=False)
@@ -268,13 +272,14 @@ def draw_information(
     *,
     limit: float | None = None,
     curve: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    unit: str = "nats",
     ax: Axes | None = None,
 ) -> Axes:
-    """The information plane: what bins keep about the label over what they keep of the log-odds, in nats.
+    """The information plane: what bins keep about the label over what they keep of the log-odds.
 
     `binnings` holds by name (rate, information): numbers, or arrays for one binning at several numbers of bins.
     `limit` is I(y; log-odds), which no bins exceed, and `curve` (rates, informations) the most that any summary of
-    such a rate can keep, the information bottleneck.
+    such a rate can keep, the information bottleneck. `unit` is what all of them are counted in.
 
     >>> ax = draw_information({"imax": ([1.0, 2.0], [0.20, 0.24]), "eqmass": (2.0, 0.21)}, limit=0.25)
     >>> ax.get_xlabel()
@@ -290,7 +295,7 @@ def draw_information(
         rates = _numbers(f"binnings[{name!r}][0]", rate)
         kepts = _numbers(f"binnings[{name!r}][1]", kept, len(rates))
         ax.plot(rates, kepts, label=name, linestyle=look.line, linewidth=1.2, **look.points)
-    ax.set(xlabel="rate I(bin; log-odds), nats", ylabel="information I(label; bin), nats")
+    ax.set(xlabel=f"rate I(bin; log-odds), {unit}", ylabel=f"information I(label; bin), {unit}")
     ax.legend(frameon=False)
     _grid(ax)
     return ax

@@ -34,6 +34,7 @@ SHOWN_BINS = 20  # of a diagram
 LEVEL = 0.9  # of every interval the page works out itself
 LONGEST_NAME = 80
 PERCENT = "\u00a0%"
+SAID = ("reason", "table", "candidates")  # of a fit's facts, what the page says elsewhere or is too long for it
 
 
 class Measure(NamedTuple):
@@ -108,8 +109,9 @@ def to_html(
 ) -> str:
     """A page on a comparison, complete in itself; `test` is the (logits, labels) that it was judged on.
 
-    - `chosen`: the recipe the page recommends and shows in detail; without it the one of least NLL among those that
-      keep the accuracy within a standard error.
+    - `chosen`: the recipe the page recommends and shows in detail; without it "auto", which chooses on calibration
+      samples alone, or where that was not compared the one of least NLL among those that keep the accuracy within a
+      standard error.
     - `classes`: names of the K classes; without them their numbers.
     - `settings`: facts to put on record, such as the settings of `compare` and the names of the files.
     """
@@ -121,14 +123,15 @@ def to_html(
         "title": title,
         "chosen": subject.recipe,
         "sizes": {"n": len(subject.labels), "n_classes": len(subject.classes)} | dict(subject.calibrator.fit_info),
-        "verdict": _verdict(subject.recipe, own, comparison[subject.recipe]),
-        "why": "as asked for" if chosen else "for its NLL, the least of those that keep the accuracy on these samples",
+        "verdict": _verdict(subject, own, comparison[subject.recipe]),
+        "why": _why(subject, asked=chosen is not None),
         "measures": [measure for measure in MEASURES if measure.key in own],
         "recipes": _recipe_rows(comparison, own, subject.recipe),
         "diagrams": _diagrams(subject),
         "level": _percent(LEVEL, 0),
         "by_class": class_table(subject.before, subject.after, subject.logits, subject.labels, subject.classes),
         "bins": bin_table(subject.calibrator, subject.after, subject.logits, subject.labels, LEVEL),
+        "choice": subject.calibrator.fit_info.get("table"),
         "carried": carried(subject.calibrator),
         "facts": _facts(subject, settings or {}),
         "about": {name: RECIPES[name] for name in comparison if name in RECIPES},
@@ -153,7 +156,10 @@ def _subject(comparison: Comparison, test: Samples, chosen: str | None, classes:
 
 
 def _choice(comparison: Comparison) -> str:
-    """The recipe of least NLL among those within a standard error of the best accuracy."""
+    """The recipe of least NLL among those within a standard error of the best accuracy, unless cross-validation chose
+    one."""
+    if "auto" in comparison:
+        return "auto"
     best = max(report["accuracy"] for report in comparison.values())
     slack = max(np.sqrt(best * (1 - best) / report.n) for report in comparison.values())
     keeping = [name for name, report in comparison.items() if report["accuracy"] >= best - slack]
@@ -167,7 +173,8 @@ def _judged(subject: Subject, probs: Array) -> Report:
 # -- sentences -----------------------------------------------------------------------------------------------------
 
 
-def _verdict(recipe: str, before: Report, after: Report) -> str:
+def _verdict(subject: Subject, before: Report, after: Report) -> str:
+    recipe = subject.calibrator.fit_info.get("chosen", subject.recipe)
     if recipe == "identity":
         return (
             "The classifier's own probabilities need no calibration that these recipes could give: the error of its "
@@ -179,6 +186,15 @@ def _verdict(recipe: str, before: Report, after: Report) -> str:
         f"{recipe} {verb} the error of the confidence, from {_percent(errors[0])} to {_percent(errors[1])}, "
         f"and {_accuracies(before['accuracy'], after['accuracy'])}."
     )
+
+
+def _why(subject: Subject, asked: bool) -> str:
+    facts = subject.calibrator.fit_info
+    if "reason" in facts:
+        return f"which stands for {facts['chosen']}: {facts['reason']}"
+    if asked:
+        return "as asked for"
+    return "for its NLL, the least of those that keep the accuracy on these test samples"
 
 
 def _accuracies(before: float, after: float) -> str:
@@ -242,7 +258,8 @@ def _shown(subject: Subject, probs: Array, kind: str, threshold: Any) -> Reliabi
 
 def _facts(subject: Subject, settings: Mapping[str, Any]) -> dict[str, str]:
     """What it takes to make this page again."""
-    fitted = {f"fit: {name.replace('_', ' ')}": _written(value) for name, value in subject.calibrator.fit_info.items()}
+    found = {name: value for name, value in subject.calibrator.fit_info.items() if name not in SAID}
+    fitted = {f"fit: {name.replace('_', ' ')}": _written(value) for name, value in found.items()}
     packages = {name: version(name) for name in ("infocal", "numpy", "scipy")}
     given = {str(name).replace("_", " "): _written(value) for name, value in settings.items()}
     return given | fitted | packages | {"Python": platform.python_version()}
