@@ -2,6 +2,8 @@
 
 import base64
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from time import perf_counter
@@ -21,6 +23,7 @@ pytest.importorskip("jinja2", reason="the report page needs jinja2")
 
 from infocal.html import to_html, write_report
 from infocal.html.diagram import LEFT, SIDE, TOP, diagram
+from infocal.html.page import probability
 from infocal.html.tables import bin_table, class_table
 
 CAL, TEST = random_samples(0), random_samples(1)
@@ -257,6 +260,11 @@ class TestBins:
         calibrator = infocal.fit("eqsize", logits, labels, groups="classwise")
         assert not bin_table(calibrator, calibrator(logits), logits, labels, 0.9).own
 
+    def test_numbers_near_certainty_keep_their_digits(self) -> None:
+        shown = {0.0: "0", 1.0: "1", 0.25: "0.25", 1.5e-5: "1.5e-05", 0.901: "0.9010", 0.99998: "0.9999800"}
+        assert {p: probability(p) for p in shown} == shown
+        assert probability(np.nextafter(1.0, 0.0)) == "1.000000000"
+
     def test_empty_bins_show_no_rate(self) -> None:
         assert to_html(infocal.compare(["eqsize"], CAL, TEST, n_bins=40), (LOGITS[:20], LABELS[:20]))
 
@@ -335,6 +343,15 @@ class TestWriting:
             to_html(TABLE, (LOGITS[:, :3], LABELS))
         with pytest.raises(ValueError, match="comparison: expected at least one recipe"):
             to_html(infocal.Comparison({}, {}), TEST)
+
+    def test_says_what_to_install(self) -> None:
+        code = "import sys; sys.modules['jinja2'] = None; import infocal.html"
+        made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert "pip install 'infocal[html]'" in made.stderr
+
+    def test_needs_no_matplotlib(self) -> None:
+        code = "import sys; sys.modules['matplotlib'] = None; import infocal.html"
+        subprocess.run([sys.executable, "-c", code], check=True)
 
     def test_packaged_data_in_time(self, tmp_path: Path) -> None:
         data, start = infocal.datasets.load_quickdraw(), perf_counter()

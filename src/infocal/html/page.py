@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from math import floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ Samples = tuple[npt.ArrayLike, npt.ArrayLike]
 SHOWN_BINS = 20  # of a diagram
 LEVEL = 0.9  # of every interval the page works out itself
 LONGEST_NAME = 80
+MOST_DIGITS = 9
 PERCENT = "\u00a0%"
 SAID = ("reason", "table", "candidates")  # of a fit's facts, what the page says elsewhere or is too long for it
 
@@ -129,6 +131,7 @@ def to_html(
         "recipes": _recipe_rows(comparison, own, subject.recipe),
         "diagrams": _diagrams(subject),
         "level": _percent(LEVEL, 0),
+        "probability": probability,
         "by_class": class_table(subject.before, subject.after, subject.logits, subject.labels, subject.classes),
         "bins": bin_table(subject.calibrator, subject.after, subject.logits, subject.labels, LEVEL),
         "choice": subject.calibrator.fit_info.get("table"),
@@ -208,6 +211,13 @@ def _percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}{PERCENT}"
 
 
+def probability(p: float) -> str:
+    """Three digits that tell it apart from 0 or from 1, whichever is nearer."""
+    if not 0.9 < p < 1:
+        return f"{p:.3g}"
+    return f"{p:.{min(2 - floor(log10(1 - p)), MOST_DIGITS)}f}"
+
+
 # -- the parts of the page -----------------------------------------------------------------------------------------
 
 
@@ -236,7 +246,7 @@ def _cell(measure: Measure, value: float, best: float | None, interval: Interval
 
 def _interval(comparison: Comparison, recipe: str, measure: str) -> Interval | None:
     found = getattr(comparison, "intervals", {}).get(recipe, {}).get(measure)
-    return None if found is None else Interval(*found)
+    return None if found is None else Interval(comparison[recipe][measure], *found[-2:])
 
 
 def _diagrams(subject: Subject) -> list[Diagram]:
