@@ -4,6 +4,7 @@ import base64
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import infocal
 from infocal.metrics import Reliability, reliability
-from infocal.metrics.intervals import clopper_pearson
+from infocal.metrics.bands import clopper_pearson
 from infocal.numerics import softmax
 from infocal.records import Facts
 from sources import random_samples
@@ -26,9 +27,23 @@ from infocal.html.diagram import LEFT, SIDE, TOP, diagram
 from infocal.html.page import probability
 from infocal.html.tables import bin_table, class_table
 
+Samples = tuple[np.ndarray, np.ndarray]
+
+
+def compared(recipes: list[str], cal: Samples, test: Samples, n_bins: int = 6) -> infocal.Comparison:
+    """A comparison whose reports have intervals, of few resamples for the sake of time."""
+    table = infocal.compare(recipes, cal, test, n_bins=n_bins)
+    x, y = test
+    reports = {
+        name: infocal.evaluate(made(x), y, ties=x, level=0.9, n_resamples=20)
+        for name, made in table.calibrators.items()
+    }
+    return infocal.Comparison(reports, table.calibrators)
+
+
 CAL, TEST = random_samples(0), random_samples(1)
 LOGITS, LABELS = TEST
-TABLE = infocal.compare(["identity", "eqmass", "imax"], CAL, TEST, n_bins=6)
+TABLE = compared(["identity", "eqmass", "imax"], CAL, TEST)
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script>", "{{ 7 * 7 }}", "a&b", "' onx='"]
 VOID = {"meta", "link", "input", "br", "path", "polyline", "circle", "rect"}
 
@@ -91,7 +106,7 @@ class TestPage:
                 assert set(str(value).split()) <= set(ids)
 
     def test_same_comparison_same_page(self) -> None:
-        again = infocal.compare(["identity", "eqmass", "imax"], CAL, TEST, n_bins=6)
+        again = compared(["identity", "eqmass", "imax"], CAL, TEST)
         assert to_html(TABLE, TEST) == to_html(again, TEST)
 
     def test_names_stay_text(self) -> None:
@@ -113,7 +128,7 @@ class TestPage:
 
     def test_many_classes_stay_small(self) -> None:
         logits, labels = random_samples(2, n=1500, n_classes=1200)
-        table = infocal.compare(["identity", "imax"], (logits, labels), (logits, labels))
+        table = compared(["identity", "imax"], (logits, labels), (logits, labels))
         text = to_html(table, (logits, labels), classes=["<&>" * 50] * 1200)
         assert len(text.encode()) < 2e6
         assert len(Page(text).rows["classes"]) == 1001
@@ -136,11 +151,23 @@ class TestRecipes:
             marked = ["★" in row[head.index(title)] for row in rows]
             assert marked == [value == best(values) and min(values) < max(values) for value in values]
 
-    def test_intervals_are_shown_where_there_are_some(self) -> None:
-        table = infocal.compare(["identity", "imax"], CAL, TEST)
-        table.intervals = {"imax": {"top1_ece": (0.05, 0.0123, 0.0987)}}
-        (row,) = [row for row in Page(to_html(table, TEST)).rows["recipes"] if row[0].startswith("imax")]
-        assert "1.23 to 9.87\u00a0%" in row[1]
+    def test_intervals_are_those_of_the_reports(self) -> None:
+        made = TABLE.calibrators["imax"]
+        report = infocal.evaluate(made(LOGITS), LABELS, ties=LOGITS, level=0.8, n_resamples=50)
+        page = Page(to_html(infocal.Comparison({"imax": report}, {"imax": made}), TEST))
+        low, high = report.intervals["top1_ece"][1:]
+        assert f"{100 * low:.2f} to {100 * high:.2f}\u00a0%" in page.rows["recipes"][1][1]
+        assert "with 80\u00a0% bootstrap intervals" in " ".join(page.texts)
+
+    def test_intervals_are_found_where_the_reports_have_none(self) -> None:
+        page = Page(to_html(infocal.compare(["identity", "imax"], CAL, TEST), TEST))
+        for row in page.rows["recipes"][1:]:
+            assert all(re.search(r"[\d.]+ to [\d.]+", cell) for cell in row[1:])
+        assert "with 90\u00a0% bootstrap intervals" in " ".join(page.texts)
+
+    def test_no_intervals_of_very_many_samples(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("infocal.html.page.BUDGET", 100 * LOGITS.size)
+        assert "bootstrap" not in to_html(infocal.compare(["identity", "imax"], CAL, TEST), TEST)
 
     def test_choice(self) -> None:
         def asked(**scores: tuple[float, float]) -> str:
@@ -152,7 +179,7 @@ class TestRecipes:
         def report(accuracy: float, nll: float) -> infocal.Report:
             own = TABLE["imax"]
             scores = dict(own) | {"accuracy": accuracy, "nll_normalised": nll}
-            return infocal.Report(tuple(scores), np.array(list(scores.values())), 400, 6, own.top1, own.classwise)
+            return replace(own, names=tuple(scores), scores=[list(scores.values())], level=None)
 
         assert asked(a=(0.8, 1.0), b=(0.79, 0.9), c=(0.8, 0.95)) == "b"
         assert asked(a=(0.8, 1.0), b=(0.7, 0.5)) == "a"
@@ -184,7 +211,7 @@ class TestRecipes:
         assert "* imax  0.5" in texts
 
     def test_the_classifier_itself_need_not_be_compared(self) -> None:
-        table = infocal.compare(["imax"], CAL, TEST, n_bins=6)
+        table = compared(["imax"], CAL, TEST)
         old = re.search(r"from ([\d.]+)", " ".join(Page(to_html(table, TEST)).texts))
         assert float(old[1]) / 100 == pytest.approx(TABLE["identity"]["top1_ece"], abs=5.1e-4)
 
@@ -212,7 +239,8 @@ class TestClasses:
 
     def test_classes_without_samples(self) -> None:
         few = LABELS < 3
-        page = Page(to_html(TABLE, (LOGITS[few], LABELS[few]), chosen="imax"))
+        test = (LOGITS[few], LABELS[few])
+        page = Page(to_html(compared(["imax"], CAL, test), test))
         rows = {row[0]: row for row in page.rows["classes"]}
         assert rows["5"][-2:] == ["–", "0"]
 
@@ -266,7 +294,11 @@ class TestBins:
         assert probability(np.nextafter(1.0, 0.0)) == "1.000000000"
 
     def test_empty_bins_show_no_rate(self) -> None:
-        assert to_html(infocal.compare(["eqsize"], CAL, TEST, n_bins=40), (LOGITS[:20], LABELS[:20]))
+        test = (LOGITS[:20], LABELS[:20])
+        page = Page(to_html(compared(["eqsize"], CAL, test, n_bins=40), test))
+        empty = [row for row in page.rows["bins"][1:] if row[4] == "0"]
+        assert empty
+        assert all(row[5:] == ["–", "0 to 1", "yes"] for row in empty)
 
 
 class TestDiagram:
@@ -341,6 +373,8 @@ class TestWriting:
     def test_bad_samples(self) -> None:
         with pytest.raises(ValueError, match="expected 6 classes"):
             to_html(TABLE, (LOGITS[:, :3], LABELS))
+        with pytest.raises(ValueError, match="expected the 400 samples that the recipes were judged on, got 5"):
+            to_html(TABLE, (LOGITS[:5], LABELS[:5]))
         with pytest.raises(ValueError, match="comparison: expected at least one recipe"):
             to_html(infocal.Comparison({}, {}), TEST)
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import infocal
 from infocal.metrics import Reliability, bootstrap, ece, reliability
-from infocal.metrics.intervals import clopper_pearson
+from infocal.metrics.bands import clopper_pearson
 from infocal.numerics import softmax
 from infocal.problems import split
 from sources import random_samples

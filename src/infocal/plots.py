@@ -15,8 +15,9 @@ import numpy.typing as npt
 from .arrays import Array, Floats, check_count, check_labels, check_logits
 from .calibrator import Calibrator
 from .metrics import Interval, Reliability
+from .metrics.bands import clopper_pearson
 from .metrics.calibration import size_edges
-from .metrics.intervals import check_level, clopper_pearson
+from .metrics.scores import check_level
 from .numerics import logit, sigmoid
 from .problems import REACH, Binary, questions
 

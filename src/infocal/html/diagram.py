@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..metrics import Reliability
-from ..metrics.intervals import clopper_pearson
+from ..metrics.bands import clopper_pearson
 
 __all__ = ["Diagram", "Mark", "Series", "Strip", "diagram"]
 

@@ -35,6 +35,8 @@ SHOWN_BINS = 20  # of a diagram
 LEVEL = 0.9  # of every interval the page works out itself
 LONGEST_NAME = 80
 MOST_DIGITS = 9
+BUDGET = 7e8  # probabilities looked at for intervals, over all recipes: some ten seconds
+FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1000
 PERCENT = "\u00a0%"
 SAID = ("reason", "table", "candidates")  # of a fit's facts, what the page says elsewhere or is too long for it
 
@@ -120,15 +122,18 @@ def to_html(
     if not comparison:
         raise ValueError("comparison: expected at least one recipe, got none")
     subject = _subject(comparison, test, chosen, classes)
-    own = comparison["identity"] if "identity" in comparison else _judged(subject, subject.before)
+    reports = _with_intervals(comparison, subject)
+    own = (
+        reports["identity"] if "identity" in reports else evaluate(subject.before, subject.labels, ties=subject.logits)
+    )
     context = {
         "title": title,
         "chosen": subject.recipe,
         "sizes": {"n": len(subject.labels), "n_classes": len(subject.classes)} | dict(subject.calibrator.fit_info),
-        "verdict": _verdict(subject, own, comparison[subject.recipe]),
+        "verdict": _verdict(subject, own, reports[subject.recipe]),
         "why": _why(subject, asked=chosen is not None),
         "measures": [measure for measure in MEASURES if measure.key in own],
-        "recipes": _recipe_rows(comparison, own, subject.recipe),
+        "recipes": _recipe_rows(reports, own, subject.recipe),
         "diagrams": _diagrams(subject),
         "level": _percent(LEVEL, 0),
         "probability": probability,
@@ -151,6 +156,10 @@ def _subject(comparison: Comparison, test: Samples, chosen: str | None, classes:
     calibrator = comparison.calibrators[recipe]
     x = check_logits(test[0], calibrator.n_classes)
     y = check_labels(test[1], *x.shape)
+    if len(y) != comparison[recipe].n:
+        raise ValueError(
+            f"test: expected the {comparison[recipe].n} samples that the recipes were judged on, got {len(y)}"
+        )
     names = [str(k) for k in range(x.shape[1])] if classes is None else [str(name) for name in classes]
     if len(names) != x.shape[1]:
         raise ValueError(f"classes: expected one name for each of the {x.shape[1]} classes, got {len(names)}")
@@ -169,8 +178,17 @@ def _choice(comparison: Comparison) -> str:
     return min(keeping, key=lambda name: comparison[name]["nll_normalised"])
 
 
-def _judged(subject: Subject, probs: Array) -> Report:
-    return evaluate(probs, subject.labels, ties=subject.logits)
+def _with_intervals(comparison: Comparison, subject: Subject) -> dict[str, Report]:
+    """The reports; those without intervals are judged again to have them, where that takes seconds and not minutes."""
+    x, y = subject.logits, subject.labels
+    lacking = [name for name, report in comparison.items() if report.level is None]
+    resamples = int(min(BUDGET / (x.size * max(len(lacking), 1)), MOST_RESAMPLES))
+    again = {} if resamples < FEWEST_RESAMPLES else comparison.calibrators
+    return dict(comparison) | {
+        name: evaluate(again[name](x), y, ties=x, level=LEVEL, n_resamples=resamples)
+        for name in lacking
+        if name in again
+    }
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------
@@ -221,16 +239,17 @@ def probability(p: float) -> str:
 # -- the parts of the page -----------------------------------------------------------------------------------------
 
 
-def _recipe_rows(comparison: Comparison, own: Report, chosen: str) -> list[dict[str, Any]]:
+def _recipe_rows(reports: Mapping[str, Report], own: Report, chosen: str) -> list[dict[str, Any]]:
     measures = [measure for measure in MEASURES if measure.key in own]
-    best = {m.key: _best([report[m.key] for report in comparison.values()], m.best) for m in measures}
+    best = {m.key: _best([report[m.key] for report in reports.values()], m.best) for m in measures}
     return [
         {
             "name": name,
             "chosen": name == chosen,
-            "cells": [_cell(m, report[m.key], best[m.key], _interval(comparison, name, m.key)) for m in measures],
+            "level": report.level and _percent(report.level, 0),
+            "cells": [_cell(m, report[m.key], best[m.key], report.intervals.get(m.key)) for m in measures],
         }
-        for name, report in comparison.items()
+        for name, report in reports.items()
     ]
 
 
@@ -242,11 +261,6 @@ def _best(values: list[float], best: Any) -> float | None:
 def _cell(measure: Measure, value: float, best: float | None, interval: Interval | None) -> dict[str, Any]:
     ends = None if interval is None else measure.range(interval.low, interval.high)
     return {"value": value, "text": measure.written(value), "ends": ends, "best": value == best}
-
-
-def _interval(comparison: Comparison, recipe: str, measure: str) -> Interval | None:
-    found = getattr(comparison, "intervals", {}).get(recipe, {}).get(measure)
-    return None if found is None else Interval(comparison[recipe][measure], *found[-2:])
 
 
 def _diagrams(subject: Subject) -> list[Diagram]:

@@ -11,8 +11,8 @@ from ..arrays import Array, Floats, Ints
 from ..binning.histogram import Histogram, Sums
 from ..calibrator import Calibrator
 from ..metrics import Reliability, reliability
+from ..metrics.bands import clopper_pearson
 from ..metrics.calibration import size_edges
-from ..metrics.intervals import clopper_pearson
 from ..numerics import sigmoid
 from ..onevsrest import OneVsRest, sums_of_rows
 from ..report import N_BINS
