@@ -150,13 +150,13 @@ def _report(p: Array, y: Ints, z: Array | None, w: Floats | None, per_class: boo
     each = class_tables(reading, bins) if per_class else None
     errors = class_errors(reading, bins, mass)
     scores = {
-        "accuracy": rows.mean(rows.among()),
-        **({"accuracy_top5": rows.mean(rows.among(5))} if K >= 5 else {}),
+        "accuracy": rows.accuracy(),
+        **({"accuracy_top5": rows.accuracy(5)} if K >= 5 else {}),
         "top1_ece": float(top1.errors()[0]),
         **{f"cw_ece_{name}": float(error.mean()) for name, error in zip(THRESHOLDS, errors, strict=True)},
-        "nll": rows.mean(rows.surprise()),
-        "nll_normalised": rows.mean(rows.surprise(normalised=True)),
-        "brier_top1": rows.mean(rows.distance_top1()),
-        "brier": rows.mean(rows.distance()),
+        "nll": rows.nll(),
+        "nll_normalised": rows.nll(normalised=True),
+        "brier_top1": rows.brier_top1(),
+        "brier": rows.brier(),
     }
     return Report(tuple(scores), np.array([list(scores.values())]), n, K, top1, classwise, each)

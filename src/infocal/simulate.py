@@ -134,7 +134,7 @@ class Toy:
     def error(self) -> float:
         """True calibration error of either class, by integration on both sides of where answer and truth cross."""
         crossing = np.clip(-self.b0 / (self.b1 + 2.0) if self.b1 != -2.0 else 0.0, -12.0, 12.0)
-        nodes, weights = np.polynomial.legendre.leggauss(400)
+        nodes, weights = np.polynomial.legendre.leggauss(120)
         total = 0.0
         for low, high in ((-12.0, crossing), (crossing, 12.0)):
             x = low + (high - low) * (nodes + 1) / 2

@@ -87,17 +87,18 @@ def test_debiased_equals_the_definition(kind: str, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("scheme", SMOOTH)
 @pytest.mark.parametrize("kind", KINDS)
-def test_smooth_equals_the_definition(kind: str, norm: int | str) -> None:
-    """In log-odds; the grid and the line between its places leave a thousandth."""
+def test_smooth_equals_the_definition(kind: str, scheme: str, norm: int | str) -> None:
+    """The grid and the lines between its places leave a thousandth or two."""
     rng = np.random.default_rng(0)
     probs, labels = rng.dirichlet(np.ones(3), 80), rng.integers(0, 3, 80)
     weights = rng.integers(1, 3, 80).astype(float)
-    value = ece(probs, labels, kind=kind, scheme="kde-logodds", norm=norm, weights=weights)
-    errors = [
-        oracles.smooth_error(logit(x), hits, w, 3 * bandwidth(logit(x), w), norm)
-        for x, hits, w in asked(probs, labels, weights, kind, np.array(-1.0))
-    ]
+    value = ece(probs, labels, kind=kind, scheme=scheme, norm=norm, weights=weights)
+    errors = []
+    for p, hits, w in asked(probs, labels, weights, kind, np.array(-1.0)):
+        x = p if scheme == "kde" else logit(p)
+        errors.append(oracles.smooth_error(x, p, hits, w, 3 * bandwidth(x, w), norm, reflected=scheme == "kde"))
     assert_allclose(value, np.mean(errors), atol=3e-3)
 
 

@@ -5,7 +5,6 @@ which of two equal probabilities comes first: the one of the larger tie value; t
 where these are equal too.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from ..arrays import Array, Floats, Ints, check_count, check_labels, check_logit
 
 __all__ = [
     "Samples",
-    "Sums",
     "accuracy",
     "brier",
     "brier_top1",
@@ -67,30 +65,25 @@ class Samples(NamedTuple):
         """(confidence - correct)^2."""
         return (self.confidence - self.correct) ** 2
 
+    def accuracy(self, k: int = 1) -> float:
+        """Share of samples whose true class is among the first k."""
+        return self.mean(self.among(k))
+
+    def nll(self, normalised: bool = False) -> float:
+        """Mean surprise."""
+        return self.mean(self.surprise(normalised))
+
+    def brier(self) -> float:
+        """Mean distance."""
+        return self.mean(self.distance())
+
+    def brier_top1(self) -> float:
+        """Mean distance of the top class alone."""
+        return self.mean(self.distance_top1())
+
     def mean(self, values: Array) -> float:
         """Weighted mean of one value per sample."""
         return float(np.average(values, weights=self.weights))
-
-
-class Sums(NamedTuple):
-    """A measure that sees samples through sums alone: the cell (n,) each adds to, the numbers (n, V) it adds there, and
-    the measure (R,) of such sums (R, C, V); `redrawn` is the measure of resampled sums where this is another."""
-
-    cell: Ints
-    values: Floats
-    measure: Callable[[Floats], Floats]
-    redrawn: Callable[[Floats], Floats] | None = None
-
-    def whole(self) -> Floats:
-        """Sums (1, C, V) of all samples."""
-        return self.of(np.zeros(len(self.cell), dtype=np.int64), np.arange(len(self.cell)), 1)
-
-    def of(self, part: Ints, rows: Ints, count: int) -> Floats:
-        """Sums (count, C, V) of rows, each in the set that `part` says."""
-        cells = int(self.cell.max()) + 1
-        place = part * cells + self.cell[rows]
-        sums = np.stack([np.bincount(place, column[rows], count * cells) for column in self.values.T], axis=-1)
-        return np.asarray(sums, dtype=np.float64).reshape(count, cells, -1)
 
 
 def accuracy(
@@ -106,8 +99,8 @@ def accuracy(
     >>> accuracy([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]], [1, 0, 1])
     0.6666666666666666
     """
-    wanted, rows = check_count("k", k, 1), samples_of(probs, labels, ties, weights)
-    return rows.mean(rows.among(wanted))
+    wanted = check_count("k", k, 1)
+    return samples_of(probs, labels, ties, weights).accuracy(wanted)
 
 
 def nll(
@@ -117,14 +110,12 @@ def nll(
 
     Probabilities below 2.220446049250313e-16 count as that. A row of zeros, normalised, counts as 1 / K each.
     """
-    rows = samples_of(probs, labels, None, weights)
-    return rows.mean(rows.surprise(normalised))
+    return samples_of(probs, labels, None, weights).nll(normalised)
 
 
 def brier(probs: npt.ArrayLike, labels: npt.ArrayLike, *, weights: npt.ArrayLike | None = None) -> float:
     """Brier score (1950): squared distance of a row from its label's indicator, from 0 to 2 for rows that sum to 1."""
-    rows = samples_of(probs, labels, None, weights)
-    return rows.mean(rows.distance())
+    return samples_of(probs, labels, None, weights).brier()
 
 
 def brier_top1(
@@ -135,8 +126,7 @@ def brier_top1(
     weights: npt.ArrayLike | None = None,
 ) -> float:
     """Brier score of the top class alone, (confidence - correct)^2: what the paper's tables call Brier."""
-    rows = samples_of(probs, labels, ties, weights)
-    return rows.mean(rows.distance_top1())
+    return samples_of(probs, labels, ties, weights).brier_top1()
 
 
 def check_samples(
