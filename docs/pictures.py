@@ -114,7 +114,7 @@ def photograph(path: Path) -> None:
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         raise SystemExit("pictures of the report need a browser on the path: chromium or google-chrome")
-    views = {"report": (1000, 1000, "light"), "report-phone": (360, 720, "dark")}
+    views = {"report": (1000, 1500, "light"), "report-phone": (360, 720, "dark")}
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         for name, (width, height, scheme) in views.items():
