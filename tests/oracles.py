@@ -254,16 +254,16 @@ def mass_bins(x: Floats, weights: Floats, n_bins: int) -> list[int]:
 
 
 def smooth_error(
-    x: Floats, told: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1, reflected: bool = False
+    x: Floats, told: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1, folded: bool = False
 ) -> float:
-    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, which may be folded at 0 and 1."""
+    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, which may be folded at 0, 1."""
 
     def kernel(distance: float) -> float:
         return max(1 - (distance / half) ** 2, 0.0) ** 3
 
     gaps = []
     for at in x.tolist():
-        images = (at, -at, 2 - at) if reflected else (at,)
+        images = (at, -at, 2 - at) if folded else (at,)
         near = [w * math.fsum(kernel(v - i) for i in images) for v, w in zip(x.tolist(), weights, strict=True)]
         gaps.append(abs(math.fsum(k * (p - h) for k, p, h in zip(near, told, hits, strict=True))) / math.fsum(near))
     if norm == "max":

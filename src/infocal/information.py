@@ -203,6 +203,8 @@ def _masses(asked: Binary) -> Masses:
 def _ask(question: Question, densities: str = "counts") -> Binary:
     if densities not in {"counts", "kde"}:
         raise ValueError(f'densities: expected "counts" or "kde", got {densities!r}')
+    if not isinstance(question, Binary | tuple) or (isinstance(question, tuple) and len(question) not in {2, 3}):
+        raise ValueError("question: expected a Binary or a tuple (logodds, hits) or (logodds, hits, weights)")
     asked = question if isinstance(question, Binary) else _checked(*question)
     return smoothed(asked) if densities == "kde" and not isinstance(asked, Density) else asked
 
