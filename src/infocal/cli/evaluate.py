@@ -4,22 +4,35 @@ import argparse
 
 from ..numerics import softmax
 from ..report import evaluate
-from .common import DATA, Commands, read, working
+from .apply import open_both
+from .common import Commands, add_command, add_reading, add_running, answer, read, working
 
 __all__ = ["add"]
+
+EXAMPLES = (
+    "infocal evaluate probs.npz",
+    "infocal evaluate test.npz --calibrator cal.json --json",
+)
 
 
 def add(commands: Commands) -> None:
     """Enter the command."""
-    parser = commands.add_parser("evaluate", help="measure accuracy and calibration of probabilities or logits")
-    parser.add_argument("data", metavar="DATA", help=DATA)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    about = "Measure accuracy and calibration of probabilities or logits."
+    parser = add_command(commands, "evaluate", about, *EXAMPLES)
+    add_reading(parser, "DATA")
+    parser.add_argument("--calibrator", metavar="CAL.json", help="measure what this calibrator makes of the logits")
+    add_running(parser)
     parser.set_defaults(run=_evaluate)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    data = read(options.data)
-    with working("evaluating"):
+    if options.calibrator is None:
+        data = read(options.data, options)
         probs = softmax(data.logits) if data.probs is None else data.probs
-        report = evaluate(probs, data.require_labels())
-    print(report.to_json() if options.json else report)
+    else:
+        calibrator, data = open_both(options)
+        probs = calibrator(data.logits)
+    labels = data.require_labels()
+    with working("evaluating"):
+        report = evaluate(probs, labels, ties=data.logits, weights=data.weights)
+    answer(options, str(report), dict(report))
