@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/infocal/kernels/*.cpp src/infocal/kernels/*.hpp)
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench docs format clean
 
 demo: .venv/demo
 	$(BIN)/infocal demo
@@ -20,6 +20,9 @@ check: .venv/test
 bench: .venv/test
 	$(BIN)/python -m benchmarks
 
+docs: .venv/docs
+	$(BIN)/python -m mkdocs build --strict
+
 format: .venv/test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -33,6 +36,10 @@ format: .venv/test
 
 .venv/test: $(SOURCES) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[test,check]"
+	touch $@ .venv/demo
+
+.venv/docs: $(SOURCES) | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@ .venv/demo
 
 clean:

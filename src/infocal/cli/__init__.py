@@ -11,7 +11,7 @@ from .. import __version__
 from . import apply, compare, completion, demo, evaluate, fit
 from .common import Parser, threads
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 COMMANDS = (demo, fit, apply, evaluate, compare, completion)
 OK, BAD, INTERRUPTED, NOBODY_READS = 0, 2, 130, 141  # the last two as a shell counts SIGINT and SIGPIPE
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> None:
     try:
-        options = _parser().parse_args(arguments)
+        options = parser().parse_args(arguments)
         with threads(options.threads):
             options.run(options)
     finally:
@@ -56,16 +56,17 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """The parser of all commands."""
+    whole = Parser(
         prog="infocal",
         description="Turn a classifier's logits into probabilities that mean what they say.",
         epilog="New here? Try: infocal demo. Then: infocal fit --help.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"infocal {__version__}")
-    parser.set_defaults(parser=parser)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    whole.add_argument("--version", action="version", version=f"infocal {__version__}")
+    whole.set_defaults(parser=whole)
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         command.add(commands)
-    return parser
+    return whole
