@@ -33,7 +33,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestCommands:
     def test_fit_apply_evaluate(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fit", "val.npz", "-o", "cal.json", "--bins", "8", "--groups", "0,0,0,1,1,1"]) == 0
-        assert "imax on 400 samples of 6 classes: the bins keep" in capsys.readouterr().out
+        told = capsys.readouterr().out.splitlines()
+        assert told[0] == "imax on 400 samples of 6 classes"
+        assert told[1].startswith("the bins keep")
+        assert max(map(len, told)) <= 80
         assert main(["apply", "cal.json", "val.npz", "-o", "probs.npz"]) == 0
         assert "400 samples of 6 classes written to probs.npz" in capsys.readouterr().out
         expected = infocal.fit("imax", LOGITS, LABELS, n_bins=8, groups=[0, 0, 0, 1, 1, 1])(LOGITS)
@@ -89,6 +92,22 @@ class TestCommands:
         with pytest.raises(SystemExit, match="0"):
             main([*command.split(), "--help"])
         assert "usage: infocal" in capsys.readouterr().out
+
+    def test_examples_of_the_help_run(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        shutil.copy("val.npz", "test.npz")
+        Path("val.csv").write_text("a,b,animal\n" + "3,-1,a\n-2,2,b\n" * 20)
+        table, form = np.column_stack((LOGITS, LABELS)), ["%.6f"] * 6 + ["%d"]
+        np.savetxt("test.csv", table, form, delimiter=",", header="u,v,w,x,y,z,label", comments="")
+        settings = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        for command in ("fit", "apply", "evaluate", "compare", "demo"):
+            with pytest.raises(SystemExit, match="0"):
+                main([command, "--help"])
+            for example in capsys.readouterr().out.split("examples:\n")[1].splitlines():
+                shell = ["bash", "-euo", "pipefail", "-c", example]
+                subprocess.run(shell, env=settings, check=True, capture_output=True)
+            main(["fit", "val.npz", "-o", "cal.json"])
+            main(["apply", "cal.json", "val.npz", "-o", "probs.npz"])
+            capsys.readouterr()
 
     def test_as_a_module(self, folder: Path) -> None:
         command = [sys.executable, "-m", "infocal", "evaluate", "val.npz", "--json"]
@@ -318,6 +337,13 @@ class TestShells:
         """
         run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
         assert set(run.stdout.split()) == expected
+
+    def test_fish_completes(self, folder: Path) -> None:
+        if shutil.which("fish") is None:
+            pytest.skip("fish is not installed")
+        script = f"{sys.executable} -m infocal completion fish | source; complete -C 'infocal fit --solver '"
+        run = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True)
+        assert {line.split("\t")[0] for line in run.stdout.splitlines()} == {"exact", "alternating"}
 
     def test_a_closed_pipe_is_no_fault(self, folder: Path) -> None:
         for command in ("apply cal.json big.npz -o -", "--help", "demo --json"):

@@ -35,4 +35,5 @@ def _compare(options: argparse.Namespace) -> None:
     test = test if val.classes is None else test.ordered(val.classes)
     sets = [(data.logits, data.require_labels()) for data in (val, test)]
     table = compare(one_by_one(recipes, "fitting"), *sets, **settings(options))
-    answer(options, str(table), {recipe: dict(report) for recipe, report in table.items()})
+    text = f"{table}\n\nnext: infocal fit {options.val} -o CAL.json --recipe NAME"
+    answer(options, text, {recipe: dict(report) for recipe, report in table.items()})

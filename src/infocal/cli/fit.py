@@ -3,6 +3,8 @@
 import argparse
 import dataclasses
 import json
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from ..binning.imax import SOLVERS
@@ -21,6 +23,7 @@ EXAMPLES = (
     "infocal fit val.csv --label animal -o cal.json --groups classwise",
     "infocal fit val.npz -o cal.json --recipe imax+gp --bins 20 --stage scaled",
 )
+WIDTH = 80
 OPTIONS = ("solver", "posterior", "representatives", "monotone", "prior_count", "stage")
 
 
@@ -88,8 +91,17 @@ def _named(calibrator: Calibrator, data: Data) -> Calibrator:
 
 def _summary(calibrator: Calibrator) -> str:
     facts = calibrator.fit_info
-    text = f"{calibrator.recipe} on {facts['n_samples']:,} samples of {calibrator.n_classes} classes"
-    if "information" not in facts:
-        return text
-    share = facts["information"] / facts["information_limit"] if facts["information_limit"] > 0 else 1.0
-    return f"{text}: the bins keep {share:.2%} of the information about the label"
+    lines = [f"{calibrator.recipe} on {facts['n_samples']:,} samples of {calibrator.n_classes} classes"]
+    if "chosen" in facts:
+        lines += [f"chose {facts['chosen']}: {facts['reason']}", *_candidates(facts["candidates"])]
+    if "information" in facts:
+        share = facts["information"] / facts["information_limit"] if facts["information_limit"] > 0 else 1.0
+        lines += [f"the bins keep {share:.2%} of the information about the label"]
+    return "\n".join(line for text in lines for line in textwrap.wrap(text, WIDTH, drop_whitespace=False))
+
+
+def _candidates(measures: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """What the choice was made from, in columns that fit a terminal."""
+    width = max((len(name) for name in measures), default=0)
+    rows = [f"  {name:<{width}}  {m['nll']:.4f}  {m['error']:.4f}  {m['accuracy']:.2%}" for name, m in measures.items()]
+    return [f"  {'':<{width}}  {'NLL':>6}  {'error':>6}  accuracy", *rows]
