@@ -2,23 +2,28 @@
 
 import contextlib
 import io
+import json
 import os
 import stat
 import struct
 import sys
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+import infocal
 from infocal.arrays import Array
+from infocal.calibrator import Calibrator, Identity
 from infocal.files import Data, check_output, read_data, replaced, write_arrays, write_probs
 from infocal.numerics import softmax
+from infocal.records import Facts
 from sources import random_samples
 
 LOGITS, LABELS = random_samples(n=40)
@@ -377,3 +382,75 @@ class TestOutputs:
     def test_formats_that_nobody_reads(self, name: str, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"expected a name that ends in \.npz, \.npy, \.csv, \.parquet"):
             write_probs(tmp_path / name, softmax(LOGITS), None, None)
+
+
+class TestCalibratorFiles:
+    def test_facts_read_back_cannot_be_changed(self, tmp_path: Path) -> None:
+        facts = {"classes": ("a", "b"), "nested": {"rows": [[1, 2.5], ["x"]], "none": None}}
+        Calibrator("identity", 2, Identity(), Facts(facts)).save(tmp_path / "cal.json")
+        read = infocal.load(tmp_path / "cal.json").fit_info
+        assert read["classes"] == ("a", "b")
+        assert read["nested"]["rows"] == ((1, 2.5), ("x",))
+        with pytest.raises(TypeError):
+            read["nested"]["none"] = 1
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ('"temperature", "n_classes": 2, "inverse": 1e999', "expected finite numbers, got 1e999"),
+            ('"temperature", "n_classes": 2, "inverse": -Infinity', "expected finite numbers, got -Infinity"),
+        ],
+    )
+    def test_numbers_without_end(self, text: str, message: str, tmp_path: Path) -> None:
+        (tmp_path / "cal.json").write_text(f'{{"format": "infocal calibrator", "version": 1, "recipe": {text}}}')
+        with pytest.raises(ValueError, match=rf"cal\.json: {message}"):
+            infocal.load(tmp_path / "cal.json")
+
+    def test_calibrators_inside_calibrators(self, tmp_path: Path) -> None:
+        method: Any = Identity()
+        for _ in range(100):
+            method = Calibrator("identity", 2, method, Facts({}))
+        method.save(tmp_path / "cal.json")
+        with pytest.raises(ValueError, match="nested too deeply"):
+            infocal.load(tmp_path / "cal.json")
+
+    def test_other_files_are_not_read_to_their_end(self, tmp_path: Path) -> None:
+        with open(tmp_path / "huge.npz", "wb") as file:
+            file.write(b"PK\x03\x04\xff")
+            file.truncate(1 << 40)
+        with pytest.raises(ValueError, match="got a file that is not text"):
+            infocal.load(tmp_path / "huge.npz")
+
+    def test_no_change_of_a_value_does_more_than_be_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "cal.json"
+        for recipe in ("imax", "gp", "imax+isotonic", "sms"):
+            infocal.fit(recipe, LOGITS, LABELS, n_bins=3).save(path)
+            whole = json.loads(path.read_text())
+            for place in places(whole):
+                for value in WRONG:
+                    path.write_text(json.dumps(changed(whole, place, value)))
+                    with contextlib.suppress(ValueError), np.errstate(all="ignore"):
+                        infocal.load(path)
+
+
+WRONG: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "x", [], {}, [[1.0]], [1e308, 1.0], {"record": "Identity"})
+
+
+def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value of a file's content, in lists the first alone."""
+    if path:
+        yield path
+    if isinstance(content, dict):
+        for name in content:
+            yield from places(content[name], (*path, name))
+    elif isinstance(content, list) and content:
+        yield from places(content[0], (*path, 0))
+
+
+def changed(content: Any, path: tuple[Any, ...], value: Any) -> Any:
+    copy = json.loads(json.dumps(content))
+    inner = copy
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    return copy

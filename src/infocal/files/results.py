@@ -65,8 +65,9 @@ def _write_csv(file: BinaryIO, names: list[str], probs: Array, labels: list[Any]
     try:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(names if labels is None else [*names, "label"])
+        cell = "{:.9g}".format if probs.dtype == np.float32 else repr  # digits that read back the same
         for i, row in enumerate(probs):
-            cells = row.astype(str).tolist()  # the shortest text that reads back the same
+            cells = list(map(cell, row.tolist()))
             writer.writerow(cells if labels is None else [*cells, labels[i]])
         text.flush()
     finally:
