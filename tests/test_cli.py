@@ -18,6 +18,7 @@ from numpy.testing import assert_array_equal
 import infocal
 from infocal.cli import main
 from infocal.files import read_data
+from infocal.numerics import softmax
 from sources import random_samples
 
 LOGITS, LABELS = random_samples()
@@ -244,6 +245,13 @@ class TestWaysIn:
         assert main(command) == 0
         report = infocal.evaluate(expected(LOGITS), LABELS, ties=LOGITS, weights=w)
         assert json.loads(capsys.readouterr().out) == pytest.approx(dict(report))
+
+    def test_intervals(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["evaluate", "val.npz", "--level", "0.8", "--seed", "3", "--json"]) == 0
+        expected = infocal.evaluate(softmax(LOGITS), LABELS, ties=LOGITS, level=0.8, rng=3)
+        assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
+        assert main(["evaluate", "val.npz", "--level", "80"]) == 2
+        assert "level: expected a fraction" in capsys.readouterr().err
 
     def test_groups_from_a_file(self, folder: Path) -> None:
         Path("groups.txt").write_text("0 0 0\n1, 1\n1\n")

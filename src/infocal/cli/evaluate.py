@@ -1,6 +1,7 @@
 """`infocal evaluate`: every measure of a file."""
 
 import argparse
+import json
 
 from ..numerics import softmax
 from ..report import evaluate
@@ -11,7 +12,7 @@ __all__ = ["add"]
 
 EXAMPLES = (
     "infocal evaluate probs.npz",
-    "infocal evaluate test.npz --calibrator cal.json --json",
+    "infocal evaluate test.npz --calibrator cal.json --level 0.9 --json",
 )
 
 
@@ -21,6 +22,9 @@ def add(commands: Commands) -> None:
     parser = add_command(commands, "evaluate", about, *EXAMPLES)
     add_reading(parser, "DATA")
     parser.add_argument("--calibrator", metavar="CAL.json", help="measure what this calibrator makes of the logits")
+    group = parser.add_argument_group("intervals")
+    group.add_argument("--level", type=float, metavar="X", help="add bootstrap intervals of this level, as 0.9")
+    group.add_argument("--seed", type=int, default=0, help="of their resampling (default: 0)")
     add_running(parser)
     parser.set_defaults(run=_evaluate)
 
@@ -34,5 +38,5 @@ def _evaluate(options: argparse.Namespace) -> None:
         probs = calibrator(data.logits)
     labels = data.require_labels()
     with working("evaluating"):
-        report = evaluate(probs, labels, ties=data.logits, weights=data.weights)
-    answer(options, str(report), dict(report))
+        report = evaluate(probs, labels, ties=data.logits, weights=data.weights, level=options.level, rng=options.seed)
+    answer(options, str(report), json.loads(report.to_json()))
