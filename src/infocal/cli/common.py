@@ -53,7 +53,7 @@ def add_command(commands: Commands, name: str, about: str, *examples: str) -> Pa
     )
 
 
-def add_reading(parser: Parser, *names: str, labels: bool = True) -> None:
+def add_reading(parser: Parser, *names: str, labels: bool = True, weights: bool = False) -> None:
     """The data files of a command, and what to read in them."""
     for name in names:
         text = DATA if labels else f"{DATA.replace('and labels', 'and perhaps labels')}"
@@ -61,7 +61,7 @@ def add_reading(parser: Parser, *names: str, labels: bool = True) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--probs", action="store_true", help="the columns of a table are probabilities, not logits")
     group.add_argument("--label", metavar="NAME", help="the column of labels in a table (default: label)")
-    if labels:
+    if weights:
         group.add_argument("--weights", metavar="NAME", help="the array or column with the weight of each sample")
 
 

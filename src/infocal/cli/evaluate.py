@@ -20,7 +20,7 @@ def add(commands: Commands) -> None:
     """Enter the command."""
     about = "Measure accuracy and calibration of probabilities or logits."
     parser = add_command(commands, "evaluate", about, *EXAMPLES)
-    add_reading(parser, "DATA")
+    add_reading(parser, "DATA", weights=True)
     parser.add_argument("--calibrator", metavar="CAL.json", help="measure what this calibrator makes of the logits")
     group = parser.add_argument_group("intervals")
     group.add_argument("--level", type=float, metavar="X", help="add bootstrap intervals of this level, as 0.9")

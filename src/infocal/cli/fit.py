@@ -30,7 +30,7 @@ OPTIONS = ("solver", "posterior", "representatives", "monotone", "prior_count", 
 def add(commands: Commands) -> None:
     """Enter the command."""
     parser = add_command(commands, "fit", "Fit a calibrator to labelled logits and save it.", *EXAMPLES)
-    add_reading(parser, "VAL")
+    add_reading(parser, "VAL", weights=True)
     parser.add_argument(
         "-o", "--output", metavar="CAL.json", required=True, help="the calibrator to write; - prints it"
     )
