@@ -24,7 +24,7 @@ quality: .venv/test
 	$(BIN)/python -m benchmarks.quality
 
 docs: .venv/docs
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 format: .venv/test
 	$(BIN)/ruff format .

@@ -1,5 +1,6 @@
 """The command line as a person uses it: files in, files out, one clear line when something is wrong."""
 
+import inspect
 import io
 import json
 import os
@@ -19,6 +20,7 @@ import infocal
 from infocal.cli import main
 from infocal.files import read_data
 from infocal.numerics import softmax
+from infocal.recipes import RECIPES
 from sources import random_samples
 
 LOGITS, LABELS = random_samples()
@@ -303,6 +305,16 @@ class TestAnswers:
         assert "--set: expected NAME=VALUE" in capsys.readouterr().err
         assert main(["fit", "val.npz", "-o", "cal.json", "--set", "colour=red"]) == 2
         assert "colour: 'imax' takes" in capsys.readouterr().err
+
+    def test_every_keyword_of_a_fit_has_an_option(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            main(["fit", "--help"])
+        text = capsys.readouterr().out
+        keywords = set(inspect.signature(infocal.fit).parameters) - {"logits", "labels", "options"}
+        binning = set(RECIPES["imax"].options) | {"stage", "n_groups"}
+        for name in keywords | binning:
+            option = {"n_bins": "bins", "rng": "seed"}.get(name, name.replace("_", "-"))
+            assert f"--{option}" in text
 
     def test_over_a_scaling(self, folder: Path) -> None:
         options = ["--recipe", "imax+temperature", "--stage", "scaled", "--representatives", "scaled"]

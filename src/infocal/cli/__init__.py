@@ -65,7 +65,7 @@ def parser() -> Parser:
         allow_abbrev=False,
     )
     whole.add_argument("--version", action="version", version=f"infocal {__version__}")
-    whole.set_defaults(parser=whole)
+    whole.set_defaults(parser=whole, threads=None)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         command.add(commands)

@@ -87,11 +87,12 @@ def add_running(parser: Parser) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="threads to use (default: one per core)")
 
 
-def read(path: str, options: argparse.Namespace) -> Data:
-    """Data of a file that a command was given."""
+def read(path: str, options: argparse.Namespace | None = None) -> Data:
+    """Data of a file that a command was given, by its options of `add_reading`."""
+    given = {} if options is None else vars(options)
+    chosen = {name: given[name] for name in ("probs", "label", "weights") if name in given}
     with working(f"reading {path}"):
-        weights = getattr(options, "weights", None)
-        return read_data(path, probs=options.probs, label=options.label, weights=weights)
+        return read_data(path, **chosen)
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:

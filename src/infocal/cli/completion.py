@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
     about = "Print a script that lets a shell complete commands and options."
     parser = add_command(commands, "completion", about, *EXAMPLES)
     parser.add_argument("shell", choices=SHELLS)
-    parser.set_defaults(run=_complete, threads=None)
+    parser.set_defaults(run=_complete)
 
 
 def _complete(options: argparse.Namespace) -> None:
