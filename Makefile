@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/infocal/kernels/*.cpp src/infocal/kernels/*.hpp)
 
-.PHONY: demo test check bench quality docs format clean
+.PHONY: demo test check bench quality docs pictures format clean
 
 demo: .venv/demo
 	$(BIN)/infocal demo
@@ -25,6 +25,9 @@ quality: .venv/test
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+pictures: .venv/test
+	$(BIN)/python docs/pictures.py
 
 format: .venv/test
 	$(BIN)/ruff format .

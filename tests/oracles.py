@@ -253,14 +253,19 @@ def mass_bins(x: Floats, weights: Floats, n_bins: int) -> list[int]:
     return [math.floor(n_bins * (math.fsum(w for v, w in zip(x, weights, strict=True) if v < p) / whole)) for p in x]
 
 
-def smooth_error(x: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1) -> float:
-    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, answers being its sigmoid."""
+def smooth_error(
+    x: Floats, told: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1, folded: bool = False
+) -> float:
+    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, which may be folded at 0, 1."""
+
+    def kernel(distance: float) -> float:
+        return max(1 - (distance / half) ** 2, 0.0) ** 3
+
     gaps = []
     for at in x.tolist():
-        u = [(at - v) / half for v in x.tolist()]
-        near = [w * (1 - t * t) ** 3 if abs(t) < 1 else 0.0 for t, w in zip(u, weights, strict=True)]
-        told = math.fsum(k * (sigmoid(v) - h) for k, v, h in zip(near, x.tolist(), hits, strict=True))
-        gaps.append(abs(told) / math.fsum(near))
+        images = (at, -at, 2 - at) if folded else (at,)
+        near = [w * math.fsum(kernel(v - i) for i in images) for v, w in zip(x.tolist(), weights, strict=True)]
+        gaps.append(abs(math.fsum(k * (p - h) for k, p, h in zip(near, told, hits, strict=True))) / math.fsum(near))
     if norm == "max":
         return max(gaps)
     return (math.fsum(w * g**norm for w, g in zip(weights, gaps, strict=True)) / math.fsum(weights)) ** (1 / norm)
