@@ -60,6 +60,19 @@ def summarise(
     return points, hits, smaller
 
 
+def reached(logits: Array, labels: Ints, weights: Floats | None, groups: Ints, shift: float) -> Floats:
+    """Masses of points, of hits, and of the smaller of sigmoid and its complement (3, G, 16384) below the upper end of
+    each of 256 cells per unit from -32 to 32, every end moved by `shift`; the last one is beyond all points."""
+    x, ends = logodds(logits.astype(np.float64)), np.append(np.arange(1, 16384) / 256 - 32 + shift, np.inf)
+    mass = np.ones(len(x)) if weights is None else weights
+    out = np.zeros((3, groups.max() + 1, 16384))
+    for i, k in np.ndindex(*x.shape):
+        first = np.searchsorted(ends, x[i, k], side="right") if x[i, k] < np.inf else 16383
+        for row, term in zip(out, (1.0, float(labels[i] == k), sigmoid(-abs(x[i, k]))), strict=True):
+            row[groups[k], first] += mass[i] * term
+    return out.cumsum(axis=2)
+
+
 def rank(probs: Array, ties: Array, k: int) -> list[list[int]]:
     """Best classes first; equal probabilities by ties, then by index."""
     return [
