@@ -293,6 +293,17 @@ class TestAnswers:
         assert lines[: len(str(expected).splitlines())] == str(expected).splitlines()
         assert max(map(len, lines)) <= 80
 
+    @pytest.mark.parametrize("command", ["compare val.csv val.csv --recipes identity,imax", "demo"])
+    def test_reports(self, command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("jinja2", reason="writes the page")
+        Path("val.csv").write_text("ant,<b>bee,cat,label\n" + "3,-1,0,ant\n-2,2,1,cat\n0,2,-1,<b>bee\n" * 20)
+        assert main([*command.split(), "--report", "report.html"]) == 0
+        assert "report written to report.html" in capsys.readouterr().out
+        page = Path("report.html").read_text()
+        assert page.startswith("<!DOCTYPE html>")
+        assert "<b>bee" not in page
+        assert ("&lt;b&gt;bee" in page) == ("val.csv" in command)
+
     def test_threads_change_nothing(self, folder: Path) -> None:
         for threads in "13":
             assert main(["fit", "val.npz", "-o", f"{threads}.json", "--threads", threads]) == 0

@@ -14,6 +14,7 @@ import numpy as np
 from ..files import Data, read_data
 
 __all__ = [
+    "REPORT",
     "Commands",
     "Parser",
     "add_command",
@@ -28,6 +29,7 @@ __all__ = [
     "working",
 ]
 
+REPORT = "write a page with the verdict, tables and pictures, complete in one file"
 DATA = ".npz, .npy, .csv or .parquet with logits (or probs) and labels; - is the standard input"
 
 

@@ -5,7 +5,9 @@ import textwrap
 
 from ..comparison import Comparison, compare
 from ..datasets import Dataset
-from .common import Commands, add_command, add_running, answer, one_by_one
+from ..files import check_output
+from .common import REPORT, Commands, add_command, add_running, answer, one_by_one
+from .compare import write_page
 
 __all__ = ["add"]
 
@@ -15,7 +17,8 @@ RECIPES = ("identity", "temperature", "eqmass", "imax")
 def add(commands: Commands) -> None:
     """Enter the command."""
     about = "Calibrate the packaged logits with several recipes and compare them."
-    parser = add_command(commands, "demo", about, "infocal demo")
+    parser = add_command(commands, "demo", about, "infocal demo", "infocal demo --report report.html")
+    parser.add_argument("--report", metavar="FILE.html", help=REPORT)
     add_running(parser)
     parser.set_defaults(run=_demo)
 
@@ -23,9 +26,14 @@ def add(commands: Commands) -> None:
 def _demo(options: argparse.Namespace) -> None:
     from ..datasets import load_quickdraw
 
+    if options.report:
+        check_output(options.report)
     data = load_quickdraw()
     table = compare(one_by_one(RECIPES, "fitting and judging"), data.cal, data.test)
-    answer(options, _screen(data, table), {recipe: dict(report) for recipe, report in table.items()})
+    if options.report:
+        write_page(options.report, table, data.test, None, {"samples": data.about})
+    told = f"\n\nreport written to {options.report}" if options.report else ""
+    answer(options, _screen(data, table) + told, {recipe: dict(report) for recipe, report in table.items()})
 
 
 def _screen(data: Dataset, table: Comparison) -> str:
