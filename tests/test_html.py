@@ -122,7 +122,7 @@ class TestPage:
         assert "x" * 79 + "…" in {row[0] for row in page.rows["classes"]}
 
     def test_settings_and_versions_are_on_record(self) -> None:
-        texts = " ".join(Page(to_html(TABLE, TEST, settings={"seed": 3, "test_samples": "a.npz"})).texts)
+        texts = " ".join(Page(to_html(TABLE, TEST, settings={"rng": 3, "test_samples": "a.npz"})).texts)
         for words in ("seed 3", "test samples a.npz", f"infocal {infocal.__version__}", f"numpy {np.__version__}"):
             assert words in texts
 

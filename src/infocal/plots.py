@@ -26,7 +26,8 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("infocal.plots draws with matplotlib: pip install 'infocal[plot]'") from error
+    message = "infocal.plots draws with matplotlib: pip install 'infocal[plot]'"
+    raise ModuleNotFoundError(message, name=error.name) from error
 
 __all__ = ["draw_ece", "draw_information", "draw_logodds", "draw_reliability"]
 

@@ -26,7 +26,8 @@ from .tables import bin_table, class_table
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("infocal.html writes its page with jinja2: pip install 'infocal[html]'") from error
+    message = "infocal.html writes its page with jinja2: pip install 'infocal[html]'"
+    raise ModuleNotFoundError(message, name=error.name) from error
 
 __all__ = ["to_html", "write_report"]
 
@@ -38,6 +39,7 @@ MOST_DIGITS = 9
 BUDGET = 7e8  # probabilities looked at for intervals, over all recipes: some ten seconds
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1000
 PERCENT = "\u00a0%"
+WORDS = {"n_bins": "bins", "rng": "seed"}  # of settings, in a reader's words
 SAID = ("reason", "table", "candidates")  # of a fit's facts, what the page says elsewhere or is too long for it
 
 
@@ -285,7 +287,7 @@ def _facts(subject: Subject, settings: Mapping[str, Any]) -> dict[str, str]:
     found = {name: value for name, value in subject.calibrator.fit_info.items() if name not in SAID}
     fitted = {f"fit: {name.replace('_', ' ')}": _written(value) for name, value in found.items()}
     packages = {name: version(name) for name in ("infocal", "numpy", "scipy")}
-    given = {str(name).replace("_", " "): _written(value) for name, value in settings.items()}
+    given = {WORDS.get(name, str(name).replace("_", " ")): _written(value) for name, value in settings.items()}
     return given | fitted | packages | {"Python": platform.python_version()}
 
 
