@@ -24,12 +24,14 @@ def best_time(call: Call, seconds: float = 1.0, least: int = 3) -> float:
 
 
 def times_copy(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0) -> float:
-    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there."""
+    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there: the shortest of
+    each, taken in turns, so that a busy spell of the machine meets both."""
     target = np.empty_like(matrix)
     target[:] = 0
-    copy = best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10)
-    value = best_time(call, seconds)
-    copy = min(copy, best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10))
+    times, began = [], time.perf_counter()
+    while len(times) < 5 or time.perf_counter() - began < seconds:
+        times.append((best_time(lambda: np.copyto(target, matrix), 0.0), best_time(call, 0.0, least=1)))
+    copy, value = map(min, zip(*times, strict=True))
     return value / copy
 
 
