@@ -15,7 +15,7 @@ LAYERS = (
     {"problems"},
     {"binning", "scaling", "onevsrest"},
     {"metrics", "information", "simulate"},
-    {"calibrator", "recipes", "report", "comparison", "persist", "files", "datasets"},
+    {"calibrator", "fitting", "recipes", "report", "comparison", "persist", "files", "datasets"},
     {"sklearn", "plots", "html", "cli", "torch", "paper"},
 )
 OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "rich", "jinja2"}

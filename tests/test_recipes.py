@@ -230,7 +230,7 @@ class TestBadInput:
             (X, Y, {"representatives": "magic"}, "representatives: expected one of frequency, own"),
             (X, Y, {"representatives": X[:2] * 0}, "representatives: expected the shape of the logits"),
             (X, Y, {"representatives": X * 0 + 2}, "representatives: expected numbers from 0 to 1, got 2.0 in row 0"),
-            (X, Y, {"prior_count": -1}, "prior_count: expected a number of points of at least 0, got -1"),
+            (X, Y, {"prior_count": -1}, "prior_count: expected a finite number of at least 0, got -1"),
             (X, Y, {"bins": 3}, "bins: 'imax' takes representatives, monotone"),
         ],
     )

@@ -5,7 +5,18 @@ import numpy.typing as npt
 
 from .arrays import Array, Floats, Ints, bad_row, check_probs
 
-__all__ = ["bin_of", "bits", "bounded", "entropy", "log_sigmoid", "logit", "logits_from_probs", "sigmoid", "softmax"]
+__all__ = [
+    "bin_of",
+    "bits",
+    "bounded",
+    "entropy",
+    "log_sigmoid",
+    "logit",
+    "logits_from_probs",
+    "sigmoid",
+    "softmax",
+    "tops",
+]
 
 
 def sigmoid(x: npt.ArrayLike) -> Floats:
@@ -30,13 +41,18 @@ def logit(p: npt.ArrayLike) -> Floats:
 
 def softmax(logits: Array) -> Array:
     """Rows of e^z over their sum, in the type of the logits, taken from the maximum so that nothing overflows."""
-    top = logits.max(axis=1, keepdims=True)
-    bad = ~np.isfinite(top[:, 0])
-    if bad.any():
-        raise bad_row(logits, int(bad.argmax()))
-    e = np.exp(logits - top)
+    e = np.exp(logits - tops(logits)[:, None])
     e /= e.sum(axis=1, keepdims=True)
     return np.asarray(e)
+
+
+def tops(logits: Array) -> Array:
+    """Largest logit (n,) of each row, in their type."""
+    top = logits.max(axis=1)
+    bad = ~np.isfinite(top)
+    if bad.any():
+        raise bad_row(logits, int(bad.argmax()))
+    return np.asarray(top)
 
 
 def entropy(hits: npt.ArrayLike, misses: npt.ArrayLike) -> Floats:

@@ -16,7 +16,7 @@ from .binning.histogram import Histogram, Sums, sums_of
 from .numerics import log_sigmoid
 from .records import IntVector, record
 
-__all__ = ["OneVsRest", "Values", "sums_of_rows"]
+__all__ = ["OneVsRest", "Staged", "Values", "sums_of_rows"]
 
 Lookup = tuple[Floats, Floats, Floats]
 Values = Callable[[slice, Floats], Array]  # (rows, their log-odds (b, K)) -> (b, K)
@@ -81,6 +81,39 @@ class OneVsRest:
         edges = np.array([np.pad(e, (0, most - len(e)), constant_values=np.inf) for e in self.edges])
         values = np.array([np.pad(r, (0, most + 1 - len(r)), mode="edge") for r in self.representatives])
         return edges, log_sigmoid(edges), values
+
+
+@record
+class Staged:
+    """A binning over a scaling whose log-odds it bins: `binned` takes the scores of `scaler` for logits."""
+
+    scaler: Any
+    binned: OneVsRest
+
+    def check(self) -> None:
+        if not hasattr(self.scaler, "scores"):
+            raise ValueError(f"Staged.scaler: expected a scaling that has scores, got {type(self.scaler).__name__}")
+
+    def __call__(self, logits: Array) -> Array:
+        out = np.empty(logits.shape, dtype=logits.dtype)
+        for rows in _blocks(logits):
+            out[rows] = self.binned(self.scaler.scores(logits[rows]))
+        return out
+
+    @property
+    def groups(self) -> Ints:
+        """Group of each class (K,)."""
+        return self.binned.groups
+
+    @property
+    def edges(self) -> list[Floats]:
+        """Interior edges (M-1,) of each group's binning, in the log-odds of the scaling."""
+        return self.binned.edges
+
+    @property
+    def representatives(self) -> list[Floats]:
+        """Representatives (M,) of each group's binning."""
+        return self.binned.representatives
 
 
 def sums_of_rows(

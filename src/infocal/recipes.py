@@ -2,50 +2,59 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array, Floats, Ints, check_count, check_labels, check_logits, check_probs, check_weights
+from .arrays import check_count, check_labels, check_logits, check_probs, check_weights
+from .binning.bbq import fit_bbq
 from .binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
-from .binning.histogram import Sums, fit_histogram, sums_of
 from .binning.imax import SOLVERS, Binning, fit_imax, measured
 from .binning.posterior import POSTERIORS
-from .calibrator import Calibrator, Identity, Method
-from .numerics import sigmoid
-from .onevsrest import OneVsRest, Values, sums_of_rows
+from .calibrator import Calibrator, Identity
+from .fitting import STAGES, Find, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
 from .persist import read_record
-from .problems import Binary, group_classes, questions
+from .problems import Binary, group_classes
 from .records import Facts
+from .scaling.affine import fit_matrix, fit_sms, fit_svs, fit_vector
+from .scaling.binary import fit_beta, fit_isotonic, fit_platt
 from .scaling.gp import fit_gp
+from .scaling.temperature import fit_bws, fit_ets, fit_temperature
 
-__all__ = ["RECIPES", "Recipe", "Task", "fit", "load"]
+__all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load"]
 
 MOST_BINS = 4096
 MOST_CLASSES = 1 << 20  # that a file may claim
 
 
 @dataclass(frozen=True)
-class Task:
-    """Checked data and settings of a fit."""
-
-    logits: Array
-    labels: Ints
-    weights: Floats | None
-    groups: Ints
-    n_bins: int
-    solver: str
-    rng: np.random.Generator
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Recipe:
     """A row of the table: `fit` returns the method and what it found out; `options` it takes by name."""
 
-    fit: Callable[[Task], tuple[Method, dict[str, Any]]]
+    fit: Callable[[Task], Fitted]
+    about: str
+    citation: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A scaling, alone or under a binning."""
+
+    scale: Scale
+    about: str
+    citation: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A binning, alone or over a scaling: `find` puts the edges of one question."""
+
+    find: Find
     about: str
     citation: str
     options: tuple[str, ...] = ()
@@ -65,11 +74,11 @@ def fit(
 ) -> Calibrator:
     """Fit a calibrator to logits (n, K) and labels (n,) that the classifier was not trained on.
 
-    - `recipe`: a name of the table, see `infocal.RECIPES`.
+    - `recipe`: a name of the table, see `infocal.RECIPES`, or a binning over a scaling, such as "imax+gp".
     - `groups`: which classes share one calibrator: "shared" (all), "classwise" (none), "prior" (those of similar
       frequency; `n_groups` of them, or as many as the data ask for), or an array (K,) of group numbers. Recipes that
       treat a row as a whole have no groups.
-    - `n_bins`: number of bins of a binning.
+    - `n_bins`: number of bins of a binning, and of the temperatures of "bws".
     - `solver`: of I-Max: "exact" (the optimum) or "alternating" (the paper's Algorithm 1).
     - `weights`: mass of each sample (n,).
     - `rng`: seed or generator; only the alternating solver's start draws from it.
@@ -78,6 +87,9 @@ def fit(
     of the classifier in the bin) or an array (n, K) to be averaged; `monotone`: never let a higher bin answer with
     less; `prior_count`: points to add to each bin that answer as the classifier does; and, of I-Max, `posterior`:
     what is believed of the label while the edges are sought, "sigmoid", "affine", "kde" or "isotonic".
+
+    Over a scaling, `representatives` are "scaled" (the mean of its probabilities in the bin) unless asked otherwise,
+    and `stage` says which log-odds are binned: "raw", as in the paper, or "scaled".
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -116,10 +128,18 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
     return calibrator
 
 
+# -- checks --------------------------------------------------------------------------------------------------------
+
+
 def _row(recipe: str) -> Recipe:
-    if recipe not in RECIPES:
-        raise ValueError(f"recipe: expected one of {', '.join(RECIPES)}, got {recipe!r}")
-    return RECIPES[recipe]
+    """The row of a name; that of a binning over a scaling is made of the two."""
+    binning, plus, scaling = recipe.partition("+") if isinstance(recipe, str) else ("", "", "")
+    if not plus and binning in RECIPES:
+        return RECIPES[recipe]
+    if plus and binning in BINNINGS and scaling in SCALINGS:
+        return _over(BINNINGS[binning], SCALINGS[scaling])
+    names = f"{', '.join(RECIPES)}, or one of {', '.join(BINNINGS)} + one of {', '.join(SCALINGS)}"
+    raise ValueError(f"recipe: expected one of {names} (as in 'imax+gp'), got {recipe!r}")
 
 
 def _check_options(recipe: str, row: Recipe, options: dict[str, Any], solver: str) -> None:
@@ -128,9 +148,14 @@ def _check_options(recipe: str, row: Recipe, options: dict[str, Any], solver: st
             raise ValueError(f"{name}: {recipe!r} takes {', '.join(row.options) or 'no options'}")
     _check_choice("solver", solver, SOLVERS)
     _check_choice("posterior", options.get("posterior", "sigmoid"), tuple(POSTERIORS))
-    count = options.get("prior_count", 0.0)
-    if not isinstance(count, int | float) or not 0 <= count < np.inf:
-        raise ValueError(f"prior_count: expected a number of points of at least 0, got {count!r}")
+    _check_choice("stage", options.get("stage", "raw"), STAGES)
+    wanted = options.get("representatives", "frequency")
+    if isinstance(wanted, str):
+        _check_choice("representatives", wanted, ("frequency", "own", *(("scaled",) if "stage" in row.options else ())))
+    for name in ("prior_count", "off_diagonal", "on_bias"):
+        number = options.get(name, 0.0)
+        if not isinstance(number, int | float) or not 0 <= number < np.inf:
+            raise ValueError(f"{name}: expected a finite number of at least 0, got {number!r}")
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -138,96 +163,89 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
 
 
-# -- the softmax itself --------------------------------------------------------------------------------------------
+# -- rows ----------------------------------------------------------------------------------------------------------
 
 
-def _identity(task: Task) -> tuple[Method, dict[str, Any]]:
-    return Identity(), {}
+def _alone(part: Scaling | Bins) -> Recipe:
+    """The row of a scaling or a binning by itself."""
+    if isinstance(part, Scaling):
+        return Recipe(partial(fit_scaling, part.scale), part.about, part.citation, part.options)
+    options = ("representatives", "monotone", "prior_count", *part.options)
+    return Recipe(partial(fit_binning, part.find), part.about, part.citation, options)
 
 
-# -- scalings ------------------------------------------------------------------------------------------------------
-
-
-def _gp(task: Task) -> tuple[Method, dict[str, Any]]:
-    fitted = fit_gp(task.logits, task.labels, task.weights, **task.options)
-    return fitted, {"evidence": fitted.evidence, "gradient": fitted.gradient, "separable": fitted.separable}
-
-
-# -- binnings ------------------------------------------------------------------------------------------------------
-
-Find = Callable[[Task, Binary], Binning]
-
-
-def _binned(find: Find, about: str, citation: str, *more: str) -> Recipe:
-    """The row of a binning: `find` puts the edges of one question."""
-
-    def row_fit(task: Task) -> tuple[Method, dict[str, Any]]:
-        problems = questions(task.logits, task.labels, task.groups, task.weights)
-        found = [find(task, problem) for problem in problems]
-        sums = _sums(task, problems, [binning.edges for binning in found])
-        settings = {name: task.options[name] for name in ("monotone", "prior_count") if name in task.options}
-        members = [fit_histogram(b.edges, s, **settings) for b, s in zip(found, sums, strict=True)]
-        return OneVsRest(task.groups, tuple(members)), _information(problems, found)
-
-    return Recipe(row_fit, about, citation, ("representatives", "monotone", "prior_count", *more))
+def _over(bins: Bins, scaling: Scaling) -> Recipe:
+    """The row of a binning over a scaling."""
+    return Recipe(
+        partial(fit_over, bins.find, scaling.scale),
+        f"{bins.about}, which answer with the mean of: {scaling.about}",
+        f"{bins.citation}; {scaling.citation}",
+        ("stage", *_alone(bins).options, *scaling.options),
+    )
 
 
 def _imax(task: Task, problem: Binary) -> Binning:
-    posterior = task.options.get("posterior", "sigmoid")
-    return fit_imax(problem, task.n_bins, solver=task.solver, posterior=posterior, rng=task.rng)
+    return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, **task.chosen("posterior"))
 
 
-def _information(problems: list[Binary], found: list[Binning]) -> dict[str, Any]:
-    """Means over the points of all questions, in nats."""
-    mass = [problem.weights.sum() for problem in problems]
-    names = ("information", "information_limit", "information_gap")
-    means = {name: float(np.average([getattr(b, name) for b in found], weights=mass)) for name in names}
-    return {name: mean for name, mean in means.items() if np.isfinite(mean)}
-
-
-def _sums(task: Task, problems: list[Binary], edges: list[Floats]) -> list[Sums]:
-    """Totals of each question's bins, of what its representatives average."""
-    wanted = task.options.get("representatives", "frequency")
-    if not isinstance(wanted, str):
-        averaged = check_probs(wanted, name="representatives")
-        if averaged.shape != task.logits.shape:
-            raise ValueError(f"representatives: expected the shape of the logits, got {averaged.shape}")
-        return _sums_of_rows(task, edges, lambda rows, _: averaged[rows])
-    _check_choice("representatives", wanted, ("frequency", "own"))
-    own, pairs = wanted == "own", list(zip(problems, edges, strict=True))
-    if all(problem.parted_by(e) for problem, e in pairs):
-        return [sums_of(e, p.logodds, p.weights, sigmoid(p.logodds) if own else p.hits) for p, e in pairs]
-    classes = np.arange(task.logits.shape[1])
-    hits = lambda rows, _: np.equal.outer(task.labels[rows], classes)  # noqa: E731
-    return _sums_of_rows(task, edges, (lambda _, logodds: sigmoid(logodds)) if own else hits)
-
-
-def _sums_of_rows(task: Task, edges: list[Floats], values: Values) -> list[Sums]:
-    return sums_of_rows(task.logits, task.weights, task.groups, edges, values)
-
-
-RECIPES: dict[str, Recipe] = {
-    "identity": Recipe(_identity, "the classifier's own softmax", "Bridle (1990)"),
-    "eqsize": _binned(
+BINNINGS: dict[str, Bins] = {
+    "eqsize": Bins(
         lambda task, problem: measured(problem, eq_size_edges(task.n_bins)),
         "bins of equal width in probability",
         "Zadrozny & Elkan (2001)",
     ),
-    "eqmass": _binned(
+    "eqmass": Bins(
         lambda task, problem: measured(problem, eq_mass_edges(problem, task.n_bins)),
         "bins of equal mass",
         "Zadrozny & Elkan (2001)",
     ),
-    "kmeans": _binned(
+    "kmeans": Bins(
         lambda task, problem: measured(problem, kmeans_edges(problem, task.n_bins)),
         "bins of least squared distance in log-odds",
         "Patel et al. (2021), sec. A.9",
     ),
-    "imax": _binned(_imax, "bins that keep the most information about the label", "Patel et al. (2021)", "posterior"),
-    "gp": Recipe(
-        _gp,
+    "imax": Bins(_imax, "bins that keep the most information about the label", "Patel et al. (2021)", ("posterior",)),
+}
+
+SCALINGS: dict[str, Scaling] = {
+    "temperature": Scaling(lambda task: fit_temperature(*task.samples), "one temperature", "Guo et al. (2017)"),
+    "vector": Scaling(lambda task: fit_vector(*task.samples), "a scale and a bias for each class", "Guo et al. (2017)"),
+    "matrix": Scaling(
+        lambda task: fit_matrix(*task.samples, **task.chosen("off_diagonal", "on_bias")),
+        "a matrix and a bias, with penalties off the diagonal and on the bias",
+        "Guo et al. (2017); Kull et al. (2019)",
+        ("off_diagonal", "on_bias"),
+    ),
+    "svs": Scaling(
+        lambda task: fit_svs(*task.samples), "vector scaling that stays near one temperature", "Berta et al. (2025)"
+    ),
+    "sms": Scaling(
+        lambda task: fit_sms(*task.samples), "matrix scaling that stays near one temperature", "Berta et al. (2025)"
+    ),
+    "ets": Scaling(
+        lambda task: fit_ets(*task.samples), "a mixture of the best temperature, 1 and infinity", "Zhang et al. (2020)"
+    ),
+    "bws": Scaling(
+        lambda task: fit_bws(*task.samples, n_bins=task.n_bins),
+        "a temperature for each bin of confidence",
+        "Ji et al. (2019)",
+    ),
+    "gp": Scaling(
+        lambda task: fit_gp(*task.samples, **task.chosen("n_inducing")),
         "one increasing curve of the log-probabilities, from a Gaussian process",
         "Wenger et al. (2020)",
         ("n_inducing",),
     ),
+    "platt": Scaling(one_vs_rest(fit_platt), "a line of the log-odds", "Platt (1999)"),
+    "beta": Scaling(one_vs_rest(fit_beta), "a line of log q and of log (1 - q)", "Kull et al. (2017)"),
+    "isotonic": Scaling(one_vs_rest(fit_isotonic), "the best map that never decreases", "Zadrozny & Elkan (2002)"),
+}
+
+RECIPES: dict[str, Recipe] = {
+    "identity": Recipe(lambda task: (Identity(), {}), "the classifier's own softmax", "Bridle (1990)"),
+    **{name: _alone(part) for name, part in (BINNINGS | SCALINGS).items()},
+    "bbq": _alone(
+        Scaling(one_vs_rest(fit_bbq), "the mean of equal-mass binnings of many sizes", "Naeini et al. (2015)")
+    ),
+    "scaling-binning": _over(BINNINGS["eqmass"], SCALINGS["platt"]),
 }

@@ -30,12 +30,15 @@ from .smooth import SPACES, smooth_gaps
 __all__ = [
     "Questions",
     "Reliability",
+    "ask",
     "class_errors",
+    "class_tables",
     "class_thresholds",
     "ece",
     "pooled_table",
     "reliability",
     "size_edges",
+    "tables",
     "top1_table",
 ]
 
@@ -81,13 +84,23 @@ class Reliability:
             most = np.zeros(self.questions)
             np.maximum.at(most, self.question, gap)
             return most
-        if norm == 2:
-            known = self.weights > 1 if debiased else np.ones(len(gap), dtype=bool)
-            rate = self.frequency
-            noise = rate * (1 - rate) / np.where(known, self.weights - 1, 1.0) if debiased else 0.0
-            total = np.bincount(self.question, self.share * known * (gap**2 - noise), minlength=self.questions)
-            return np.sqrt(np.maximum(total, 0.0))
-        return np.asarray(np.bincount(self.question, self.share * gap, minlength=self.questions), dtype=np.float64)
+        if debiased:
+            return self.debiased_errors()
+        power = int(norm)
+        total = np.bincount(self.question, self.share * gap**power, minlength=self.questions)
+        return np.asarray(total ** (1 / power), dtype=np.float64)
+
+    def debiased_errors(self, also: Floats | float = 0.0) -> Floats:
+        """Root mean square gaps, debiased; `also` (G,) is taken from their squares besides."""
+        gap = np.where(self.weights > 1, self.excess / self.weights, 0.0)
+        total = np.bincount(self.question, self.share * gap**2, minlength=self.questions)
+        return np.asarray(np.sqrt(np.maximum(total - self.noise() - also, 0.0)))
+
+    def noise(self) -> Floats:
+        """What the chance of the labels adds to the mean squared gap of each question."""
+        known, rate = self.weights > 1, self.frequency
+        each = known * rate * (1 - rate) / np.where(known, self.weights - 1, 1.0)
+        return np.asarray(np.bincount(self.question, self.share * each, minlength=self.questions), dtype=np.float64)
 
 
 class Questions(NamedTuple):
@@ -115,19 +128,17 @@ def ece(
     """Expected calibration error of probabilities (n, K) against labels (n,).
 
     Only answers above `threshold` count: 0 is no threshold, "1/K" and "prior" (of the class, among these labels) are
-    what ignorance would answer, a number holds for all classes and an array (K,) class by class, all strictly. `norm`
-    is 1, 2 or "max"; `debiased` (norm 2, binned schemes) takes off what chance adds. Samples of `weights` count so many
-    times.
+    what ignorance would answer, a number holds for all classes and an array (K,) class by class, all strictly (one of
+    zeros drops answers of exactly 0). `norm` is 1, 2 or "max"; `debiased` (norm 2, binned schemes) takes off what
+    chance adds. Samples of `weights` count so many times.
 
     >>> ece([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1, 0], scheme="own")
     0.35
     """
-    if norm not in NORMS:
-        raise ValueError(f'norm: expected 1, 2 or "max", got {norm!r}')
-    if debiased and (norm != 2 or scheme in SPACES):
-        raise ValueError("debiased: expected norm=2 and a scheme with bins; other errors have no such correction")
+    _check_norm(norm, debiased, scheme)
+    check_count("n_bins", n_bins, 1)
     if scheme in SPACES:
-        asked = _ask(probs, labels, kind, threshold, ties, weights)
+        asked = ask(probs, labels, kind, threshold, ties, weights)
         return float(np.mean([_smooth_error(*question, scheme, norm) for question in _each(asked)]))
     table = reliability(
         probs, labels, kind=kind, scheme=scheme, n_bins=n_bins, threshold=threshold, ties=ties, weights=weights
@@ -150,7 +161,7 @@ def reliability(
     M = check_count("n_bins", n_bins, 1)
     if scheme not in SCHEMES:
         raise ValueError(f"scheme: expected one of {', '.join((*SCHEMES, *SPACES))}, got {scheme!r}")
-    asked = _ask(probs, labels, kind, threshold, ties, weights)
+    asked = ask(probs, labels, kind, threshold, ties, weights)
     if scheme == "size" and kind == "classwise":
         return _class_table(asked, size_edges(M))
     return _sorted_table(asked, SCHEMES[scheme], M)
@@ -171,15 +182,26 @@ def top1_table(rows: Samples, edges: Floats) -> Reliability:
 
 
 def pooled_table(reading: kernels.Reading, bins: kernels.ClassBins, threshold: int) -> Reliability:
-    """The bins of a pooled reading, all classes together, above one of its thresholds, the same for all of them."""
+    """The bins of a reading, all classes together, above one of its thresholds, the same for all of them."""
     home, M = int(bins.home[threshold, 0]), bins.edges.shape[1] + 1
     place = np.concatenate(([M + threshold], np.arange(home + 1, M)))
-    return _one_table(*(table[place] for table in (reading.excess.sum(axis=0), reading.mass[0], reading.hits[0])))
+    return _one_table(*(table.sum(axis=0)[place] for table in (reading.excess, reading.mass, reading.hits)))
+
+
+def class_tables(reading: kernels.Reading, bins: kernels.ClassBins) -> Reliability:
+    """The bins of each class in a reading that is not pooled, without a threshold."""
+    M = bins.edges.shape[1] + 1
+    return tables(*(table[:, :M] for table in (reading.excess, reading.mass, reading.hits)))
+
+
+def tables(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+    """Bins of sums (G, M) each."""
+    full = mass > 0
+    return Reliability(len(mass), np.nonzero(full)[0], excess[full], mass[full], hits[full])
 
 
 def _one_table(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
-    full = mass > 0
-    return Reliability(1, np.zeros(full.sum(), dtype=np.int64), excess[full], mass[full], hits[full])
+    return tables(excess[None], mass[None], hits[None])
 
 
 def class_errors(reading: kernels.Reading, bins: kernels.ClassBins, mass: float) -> list[Floats]:
@@ -192,7 +214,14 @@ def class_errors(reading: kernels.Reading, bins: kernels.ClassBins, mass: float)
     return errors
 
 
-def _ask(
+def _check_norm(norm: int | str, debiased: bool, scheme: str) -> None:
+    if norm not in NORMS:
+        raise ValueError(f'norm: expected 1, 2 or "max", got {norm!r}')
+    if debiased and (norm != 2 or scheme in SPACES):
+        raise ValueError("debiased: expected norm=2 and a scheme with bins; other errors have no such correction")
+
+
+def ask(
     probs: npt.ArrayLike,
     labels: npt.ArrayLike,
     kind: str,
@@ -200,6 +229,7 @@ def _ask(
     ties: npt.ArrayLike | None,
     weights: npt.ArrayLike | None,
 ) -> Questions:
+    """The questions of samples as a caller gives them."""
     if kind not in KINDS:
         raise ValueError(f'kind: expected "top1" or "classwise", got {kind!r}')
     p, y, z, w = check_samples(probs, labels, ties, weights)
@@ -236,11 +266,9 @@ def _class_table(asked: Questions, edges: Floats) -> Reliability:
     least = np.empty((0, K)) if asked.thresholds is None else np.ascontiguousarray(asked.thresholds[None])
     bins = kernels.ClassBins(edges[None], least)
     reading = kernels.reliability(asked.probs, asked.labels, asked.weights, bins=bins)
-    tables = [reading.excess, reading.mass, reading.hits]
-    if len(least):
-        tables = [_above(table, bins.home[0]) for table in tables]
-    full = tables[1] > 0
-    return Reliability(K, np.nonzero(full)[0], *(table[full] for table in tables))
+    if not len(least):
+        return class_tables(reading, bins)
+    return tables(*(_above(table, bins.home[0]) for table in (reading.excess, reading.mass, reading.hits)))
 
 
 def _above(table: Floats, home: Ints) -> Floats:
@@ -320,8 +348,7 @@ def _of_edges(edges_of: Callable[..., Floats]) -> Callable[[Floats, Floats, Floa
     def bins(x: Floats, hits: Floats, w: Floats, n_bins: int) -> Array:
         rows = []
         for answers, hit, weight in zip(logit(x), hits, w, strict=True):
-            problem = binary(answers, hit, weight)
-            edges = edges_of(problem, n_bins) if len(problem.logodds) else np.empty(0)
+            edges = edges_of(binary(answers, hit, weight), n_bins) if weight.any() else np.empty(0)
             rows.append(bin_of(answers, edges))
         return np.array(rows)
 

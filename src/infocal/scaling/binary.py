@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Array, Floats
 from ..logistic import Line, fit_line, fit_plane, parted, softened
-from ..numerics import log_sigmoid, sigmoid
+from ..numerics import log_sigmoid, logit, sigmoid
 from ..problems import Binary
 from ..records import Vector, record
 
@@ -28,6 +28,16 @@ class Platt:
 
     def __call__(self, logodds: Array) -> Floats:
         return sigmoid(self.logodds(logodds))
+
+    @property
+    def gradient(self) -> float:
+        """What is left of the gradient, per point."""
+        return self.line.gradient
+
+    @property
+    def separable(self) -> bool:
+        """Whether no finite line is best."""
+        return self.line.separable
 
     def logodds(self, logodds: Array) -> Floats:
         """Log-odds of the calibrated probabilities."""
@@ -104,19 +114,23 @@ def _gradient(features: Floats, aims: Floats, weights: Floats, theta: Floats) ->
 
 @record
 class Isotonic:
-    """The best map that never decreases (Zadrozny & Elkan, 2002): straight lines between `probs` at `logodds`, in the
+    """The best map that never decreases (Zadrozny & Elkan, 2002): straight lines between `probs` at `knots`, in the
     probability q = sigmoid(x), and level beyond the ends."""
 
-    logodds: Vector
+    knots: Vector
     probs: Vector
 
     def __call__(self, logodds: Array) -> Floats:
         x = _finite(logodds)
-        right = np.clip(np.searchsorted(self.logodds, x, side="right"), 1, len(self.logodds) - 1)
-        low, high = self.logodds[right - 1], self.logodds[right]
+        right = np.clip(np.searchsorted(self.knots, x, side="right"), 1, len(self.knots) - 1)
+        low, high = self.knots[right - 1], self.knots[right]
         share = _rise(low, np.clip(x, low, high)) / np.maximum(_rise(low, high), 1e-300)
         left = self.probs[right - 1]
         return _certain(logodds, left + share * (self.probs[right] - left), 0.0, 1.0)
+
+    def logodds(self, logodds: Array) -> Floats:
+        """Log-odds of the calibrated probabilities."""
+        return logit(np.minimum(self(logodds), 1.0))
 
 
 def fit_isotonic(problem: Binary) -> Isotonic:

@@ -13,14 +13,14 @@ Laplace's approximation of the evidence, and an exponential prior on s (Simpson 
 temperature scaling where the labels ask for nothing else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import kernels
-from ..arrays import Array, Floats, Ints, bad_row, check_count
-from ..numerics import softmax
+from ..arrays import Array, Floats, Ints, check_count
+from ..numerics import softmax, tops
 from ..records import Vector, record
 from .temperature import fit_temperature
 
@@ -68,14 +68,21 @@ class GaussianProcess:
             raise ValueError("GaussianProcess.values: expected at least 2 finite numbers that increase")
 
     def __call__(self, logits: Array) -> Array:
+        return self._by_blocks(logits, softmax)
+
+    def scores(self, logits: Array) -> Array:
+        """Logits (n, K) of the calibrated probabilities."""
+        return self._by_blocks(logits, lambda scores: scores)
+
+    def _by_blocks(self, logits: Array, answer: Callable[[Floats], Floats]) -> Array:
         out = np.empty(logits.shape, dtype=logits.dtype)
-        tops = _tops(logits)
+        top = tops(logits).astype(np.float64)
         line = _Line(self.depth, len(self.values) - 1)
         slopes = np.diff(self.values) / line.width
         for rows in _blocks(logits):
-            x = self.inverse * (logits[rows].astype(np.float64) - tops[rows, None])
+            x = self.inverse * (logits[rows].astype(np.float64) - top[rows, None])
             x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
-            out[rows] = softmax(line.curve(slopes, *line.place(x)))
+            out[rows] = answer(line.curve(slopes, *line.place(x)))
         return out
 
 
@@ -134,25 +141,16 @@ class _Samples(NamedTuple):
 
 def _samples_of(logits: Array, labels: Ints, weights: Floats | None) -> _Samples | None:
     """Samples of positive weight whose label is possible; None where there are none."""
-    tops = _tops(logits)
+    top = tops(logits).astype(np.float64)
     told = logits[np.arange(len(labels)), labels]
     w = np.ones(len(labels)) if weights is None else weights
     kept = (told > -np.inf) & (w > 0)
     if not kept.any():
         return None
-    softened = 1 / (w[kept].sum() + 2) if (told[kept] == tops[kept]).all() else 0.0
+    softened = 1 / (w[kept].sum() + 2) if (told[kept] == top[kept]).all() else 0.0
     if kept.all():
-        return _Samples(logits, labels, w, tops, softened)
-    return _Samples(logits[kept], labels[kept], w[kept], tops[kept], softened)
-
-
-def _tops(logits: Array) -> Floats:
-    """Largest logit (n,) of each row."""
-    tops = logits.max(axis=1)
-    bad = ~np.isfinite(tops)
-    if bad.any():
-        raise bad_row(logits, int(bad.argmax()))
-    return tops.astype(np.float64)
+        return _Samples(logits, labels, w, top, softened)
+    return _Samples(logits[kept], labels[kept], w[kept], top[kept], softened)
 
 
 def _blocks(logits: Array) -> Iterator[slice]:

@@ -41,10 +41,21 @@ class Temperature:
     def __call__(self, logits: Array) -> Array:
         return kernels.softmax(logits, self.inverse)
 
+    def scores(self, logits: Array) -> Array:
+        """Logits (n, K) of the calibrated probabilities; here and below, a masked class stays at -inf."""
+        return _scaled(logits, self.inverse)
+
     @property
     def temperature(self) -> float:
         """What logits are divided by."""
         return 1 / self.inverse if self.inverse else float("inf")
+
+
+def _scaled(logits: Array, inverse: float | Floats) -> Array:
+    """inverse * logits in their type, -inf staying so where `inverse` is 0."""
+    masked = np.isneginf(logits)
+    scaled = np.where(masked, 0.0, logits) * inverse
+    return np.where(masked, -np.inf, scaled).astype(logits.dtype)
 
 
 def fit_temperature(logits: Array, labels: Ints, weights: Floats | None = None) -> Temperature:
@@ -120,6 +131,11 @@ class TemperatureEnsemble:
         parts = (share * kernels.softmax(logits, t) for share, t in zip(self.weights, self._inverses, strict=True))
         return np.minimum(np.asarray(sum(parts), dtype=logits.dtype), 1)
 
+    def scores(self, logits: Array) -> Array:
+        """Logits (n, K) of the calibrated probabilities: their logarithms."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self(logits)))
+
     @property
     def _inverses(self) -> tuple[float, float, float]:
         return self.inverse, 1.0, 0.0
@@ -185,6 +201,10 @@ class BinwiseTemperature:
         for m in np.unique(bins):
             out[bins == m] = kernels.softmax(logits[bins == m], float(self.inverses[m]))
         return out
+
+    def scores(self, logits: Array) -> Array:
+        """Logits (n, K) of the calibrated probabilities."""
+        return _scaled(logits, self.inverses[bin_of(_confidence(logits), self.edges)][:, None])
 
 
 def fit_bws(logits: Array, labels: Ints, weights: Floats | None = None, *, n_bins: int = 15) -> BinwiseTemperature:

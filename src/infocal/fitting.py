@@ -1,0 +1,166 @@
+"""How the rows of the table of recipes are fitted: a scaling, a binning, or a binning over a scaling.
+
+A scaling is a record that maps logits to probabilities: a softmax of `scores(logits)`, or one-vs-rest of maps that
+have `logodds(logodds)`. A binning over a scaling differs from a binning in two ways alone: its representatives average
+the scaling's probabilities, and at `stage="scaled"` its edges stand on the scaling's log-odds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, Floats, Ints, check_probs
+from .binning.edges import edges_at
+from .binning.histogram import Sums, fit_histogram, sums_of
+from .binning.imax import Binning
+from .calibrator import Method
+from .numerics import bounded, sigmoid
+from .onevsrest import OneVsRest, Staged, Values, sums_of_rows
+from .problems import Binary, binary, questions
+
+__all__ = ["STAGES", "Find", "Fitted", "Scale", "Task", "fit_binning", "fit_over", "fit_scaling", "one_vs_rest"]
+
+STAGES = ("raw", "scaled")
+FACTS = ("loss", "evidence", "gap", "gradient", "separable")  # of a scaling, where it knows them
+
+
+@dataclass(frozen=True)
+class Task:
+    """Checked data and settings of a fit."""
+
+    logits: Array
+    labels: Ints
+    weights: Floats | None
+    groups: Ints
+    n_bins: int
+    solver: str
+    rng: np.random.Generator
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> tuple[Array, Ints, Floats | None]:
+        return self.logits, self.labels, self.weights
+
+    def questions(self) -> list[Binary]:
+        """The one-vs-rest question of each group."""
+        return questions(self.logits, self.labels, self.groups, self.weights)
+
+    def chosen(self, *names: str) -> dict[str, Any]:
+        """Those of the options that were given, by name."""
+        return {name: self.options[name] for name in names if name in self.options}
+
+
+Fitted = tuple[Method, dict[str, Any]]
+Scale = Callable[[Task], Any]  # to a scaling
+Find = Callable[[Task, Binary], Binning]  # where the edges of one question are
+
+
+# -- scalings ------------------------------------------------------------------------------------------------------
+
+
+def fit_scaling(scale: Scale, task: Task) -> Fitted:
+    """A scaling and what it knows of its optimum."""
+    method = scale(task)
+    return method, _facts(method)
+
+
+def one_vs_rest(fit_member: Callable[[Binary], Any]) -> Scale:
+    """The scaling that answers each group's question by a map of its own."""
+    return lambda task: OneVsRest(task.groups, tuple(fit_member(problem) for problem in task.questions()))
+
+
+def _facts(method: Any) -> dict[str, Any]:
+    """What a scaling knows of its optimum; of one-vs-rest the worst of all."""
+    members = method.members if isinstance(method, OneVsRest) else (method,)
+    known = [name for name in FACTS if hasattr(members[0], name)]
+    return {name: max(getattr(member, name) for member in members) for name in known}
+
+
+# -- binnings ------------------------------------------------------------------------------------------------------
+
+
+def fit_binning(find: Find, task: Task) -> Fitted:
+    """Bins whose representatives are frequencies, unless asked otherwise."""
+    problems = task.questions()
+    found = [find(task, problem) for problem in problems]
+    sums = _sums(task, problems, found, task.options.get("representatives", "frequency"))
+    return _members(task, found, sums), _information(problems, found)
+
+
+def fit_over(find: Find, scale: Scale, task: Task) -> Fitted:
+    """Bins whose representatives are the means of a scaling's probabilities, unless asked otherwise."""
+    scaler = scale(task)
+    wanted = task.options.get("representatives", "scaled")
+    scaled_stage = task.options.get("stage", "raw") == "scaled"
+    if scaled_stage and not isinstance(scaler, OneVsRest):
+        own = {"representatives": "own" if isinstance(wanted, str) and wanted == "scaled" else wanted}
+        scaled = replace(task, logits=scaler.scores(task.logits), options=task.options | own)
+        binned, information = fit_binning(find, scaled)
+        assert isinstance(binned, OneVsRest)
+        return Staged(scaler, binned), information | _facts(scaler)
+    problems = task.questions()
+    if scaled_stage:
+        found = [_seen_through(m, find, task, p) for m, p in zip(scaler.members, problems, strict=True)]
+    else:
+        found = [find(task, problem) for problem in problems]
+    sums = _sums(task, problems, found, wanted, scaler)
+    return _members(task, found, sums), _information(problems, found) | _facts(scaler)
+
+
+def _seen_through(member: Any, find: Find, task: Task, problem: Binary) -> Binning:
+    """The binning of a question's log-odds as a map sees them, its edges taken back to the log-odds themselves: no map
+    here changes direction, so that bins stay intervals."""
+    x = bounded(member.logodds(problem.logodds))
+    found = find(task, binary(x, problem.hits, problem.weights))
+    falls = x[-1] < x[0]
+    cuts = np.sort([np.count_nonzero(x >= edge if falls else x < edge) for edge in found.edges])
+    gap = found.information_gap if not problem.width else np.inf  # the map stretches cells, whose bound is lost
+    return replace(found, edges=edges_at(problem, cuts), information_gap=gap)
+
+
+def _members(task: Task, found: list[Binning], sums: list[Sums]) -> OneVsRest:
+    settings = task.chosen("monotone", "prior_count")
+    members = (fit_histogram(binning.edges, s, **settings) for binning, s in zip(found, sums, strict=True))
+    return OneVsRest(task.groups, tuple(members))
+
+
+def _information(problems: list[Binary], found: list[Binning]) -> dict[str, Any]:
+    """Means over the points of all questions, in nats."""
+    mass = [problem.weights.sum() for problem in problems]
+    names = ("information", "information_limit", "information_gap")
+    means = {name: float(np.average([getattr(b, name) for b in found], weights=mass)) for name in names}
+    return {name: mean for name, mean in means.items() if np.isfinite(mean)}
+
+
+# -- what representatives average ----------------------------------------------------------------------------------
+
+
+def _sums(task: Task, problems: list[Binary], found: list[Binning], wanted: Any, scaler: Any = None) -> list[Sums]:
+    """Totals of each question's bins, of what its representatives average."""
+    edges = [binning.edges for binning in found]
+    pairs = list(zip(problems, edges, strict=True))
+    simple = isinstance(wanted, str) and wanted in ("own", "frequency")
+    if simple and all(problem.parted_by(e) for problem, e in pairs):
+        own = wanted == "own"
+        return [sums_of(e, p.logodds, p.weights, sigmoid(p.logodds) if own else p.hits) for p, e in pairs]
+    values = _values(task, wanted, scaler)
+    return sums_of_rows(task.logits, task.weights, task.groups, edges, values)
+
+
+def _values(task: Task, wanted: Any, scaler: Any) -> Values:
+    """What is averaged, for rows of the samples and their log-odds."""
+    if not isinstance(wanted, str):
+        averaged = check_probs(wanted, name="representatives")
+        if averaged.shape != task.logits.shape:
+            raise ValueError(f"representatives: expected the shape of the logits, got {averaged.shape}")
+        return lambda rows, _: averaged[rows]
+    if wanted == "own":
+        return lambda _, logodds: sigmoid(logodds)
+    if wanted == "frequency":
+        classes = np.arange(task.logits.shape[1])
+        return lambda rows, _: np.equal.outer(task.labels[rows], classes)
+    if isinstance(scaler, OneVsRest):
+        return lambda _, logodds: scaler.from_logodds(logodds)
+    return lambda rows, _: scaler(task.logits[rows])
