@@ -11,7 +11,7 @@ struct Pages {
     size_t bytes;
 };
 
-const size_t KEPT = size_t(64) << 20;
+const size_t KEPT = size_t(128) << 20;
 
 Pages take_pages(size_t bytes);  // data is null where there is no memory
 void give_back(const Pages &pages);
