@@ -5,7 +5,7 @@
 namespace infocal {
 
 // Pages for a large result. Fresh pages cost about as much as what is written to them, so the last ones given back are
-// kept for the next result of their size, up to KEPT bytes; the system is asked for large pages where it has them.
+// kept for the next results of their size, up to KEPT bytes in all; the system is asked for large pages where it has them.
 struct Pages {
     void *data;
     size_t bytes;
