@@ -14,6 +14,7 @@ import numpy as np
 __all__ = ["Call", "Cost", "best_time", "cost", "extra_memory", "times_copy"]
 
 Call = Callable[[], Any]
+TURNS = 5
 ENOUGH = 5.0  # seconds of a run after which another would tell little
 
 
@@ -34,11 +35,9 @@ def cost(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0) -> Cost
     return Cost(times_copy(call, matrix, seconds, first), memory / matrix.nbytes)
 
 
-def best_time(call: Call, seconds: float = 1.0, least: int = 3, known: float = float("inf")) -> float:
-    """Shortest of as many runs as fit into a time, and of one that is known: other work on the machine only adds."""
-    if ENOUGH <= known < float("inf"):
-        return known
-    best, began, runs, spent = known, time.perf_counter(), 0, 0.0
+def best_time(call: Call, seconds: float = 1.0, least: int = 3) -> float:
+    """Shortest of as many runs as fit into a time: other work on the machine only adds."""
+    best, began, runs, spent = float("inf"), time.perf_counter(), 0, 0.0
     while not runs or (spent < ENOUGH and (runs < least or spent < seconds)):
         start = time.perf_counter()
         call()
@@ -48,12 +47,17 @@ def best_time(call: Call, seconds: float = 1.0, least: int = 3, known: float = f
 
 
 def times_copy(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0, known: float = float("inf")) -> float:
-    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there."""
+    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there: the shortest of
+    each, taken in turns, so that a busy spell of the machine meets both. A call that is known to take long is not made
+    again."""
     target = np.empty_like(matrix)
     target[:] = 0
-    copy = best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10)
-    value = best_time(call, seconds, known=known)
-    copy = min(copy, best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10))
+    long = ENOUGH <= known < float("inf")
+    copy, value, began, turns, spent = float("inf"), known, time.perf_counter(), 0, 0.0
+    while spent < seconds or (turns < TURNS and spent < ENOUGH):
+        copy = min(copy, best_time(lambda: np.copyto(target, matrix), 0.0))
+        value = value if long else min(value, best_time(call, 0.0, least=1))
+        turns, spent = turns + 1, time.perf_counter() - began
     return value / copy
 
 
