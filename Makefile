@@ -17,8 +17,8 @@ check: .venv/test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -x
 
-bench: .venv/test
-	$(BIN)/python -m benchmarks
+bench: .venv/bench
+	$(BIN)/python -m benchmarks --curves benchmarks/curves.svg
 
 quality: .venv/test
 	$(BIN)/python -m benchmarks.quality
@@ -42,6 +42,10 @@ format: .venv/test
 
 .venv/test: $(SOURCES) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[test,check]"
+	touch $@ .venv/demo
+
+.venv/bench: $(SOURCES) | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	touch $@ .venv/demo
 
 .venv/docs: $(SOURCES) | .venv/bin/python

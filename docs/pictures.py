@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 import infocal
+from infocal import information
 from infocal.html import write_report
 from infocal.metrics import ece, reliability
 from infocal.plots import draw_ece, draw_information, draw_logodds, draw_reliability
@@ -82,15 +83,16 @@ def ece_over_bins() -> Axes:
     return draw_ece(COUNTS, errors, ylabel="top-1 ECE")
 
 
-def information() -> Axes:
+def information_plane() -> Axes:
+    (question,) = information.one_vs_rest(*DATA.cal)
+    smooth = information.smoothed(question)
+
     def point(recipe: str, n_bins: int) -> tuple[float, float]:
-        fitted = infocal.fit(recipe, *DATA.cal, n_bins=n_bins)
-        share = fitted.method.members[0].weights / fitted.method.members[0].weights.sum()
-        return -float(share @ np.log(np.where(share > 0, share, 1.0))), fitted.fit_info["information"]
+        edges = infocal.fit(recipe, *DATA.cal, n_bins=n_bins).edges[0]
+        return information.rate(smooth, edges), information.of_bins(smooth, edges)
 
     planes = {r: np.transpose([point(r, M) for M in LEVELS]) for r in ("imax", "kmeans", "eqmass", "eqsize")}
-    limit = FITTED["imax"].fit_info["information_limit"]
-    return draw_information({name: tuple(plane) for name, plane in planes.items()}, limit=limit)
+    return draw_information({name: tuple(plane) for name, plane in planes.items()}, limit=information.limit(question))
 
 
 PICTURES = {
@@ -100,7 +102,7 @@ PICTURES = {
     "reliability-logodds": logodds_scale,
     "logodds": logodds,
     "ece-bins": ece_over_bins,
-    "information-plane": information,
+    "information-plane": information_plane,
 }
 
 

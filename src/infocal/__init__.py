@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .recipes import load as load
     from .report import Report as Report
     from .report import evaluate as evaluate
+    from .summary import Summary as Summary
+    from .summary import summarise as summarise
 
 __version__ = "0.1.0"
 
@@ -29,6 +31,7 @@ _HOMES = {
     "Comparison": "comparison",
     "RECIPES": "recipes",
     "Report": "report",
+    "Summary": "summary",
     "compare": "comparison",
     "datasets": "",
     "evaluate": "report",
@@ -38,6 +41,7 @@ _HOMES = {
     "logits_from_probs": "numerics",
     "metrics": "",
     "simulate": "",
+    "summarise": "summary",
     "threads": "kernels",
 }
 

@@ -13,7 +13,19 @@ from .arrays import Array, Floats, Ints, check_count, check_groups
 from .numerics import entropy, logit, sigmoid
 from .records import Vector, record
 
-__all__ = ["Binary", "binary", "compress", "group_classes", "prior_groups", "questions", "split", "summarised"]
+__all__ = [
+    "CELLS_PER_UNIT",
+    "REACH",
+    "Binary",
+    "binary",
+    "compress",
+    "group_classes",
+    "in_cells",
+    "prior_groups",
+    "questions",
+    "split",
+    "summarised",
+]
 
 REACH = 32.0  # cells end here: beyond, a point holds less than 1e-12 nats
 CELLS_PER_UNIT = 256  # cell width 1/256: the information inside a cell is below p (1 - p) / 2^19 of its mass
@@ -52,6 +64,15 @@ class Binary:
     def parted_by(self, edges: Floats) -> bool:
         """Whether edges stand between points and not inside cells, so that sums over points are sums over samples."""
         return not self.width or bool(np.all(edges % self.width == 0))
+
+    def aligned(self, edges: Floats) -> Floats:
+        """Edges inside cells moved to the end of the cell that leaves its point on the side where it was."""
+        if not self.width:
+            return edges
+        start = np.floor(edges / self.width) * self.width
+        after = np.append(self.logodds, np.inf)[np.searchsorted(self.logodds, edges)]
+        stays = (edges == start) | (after < start + self.width)
+        return np.asarray(np.where(stays, start, start + self.width))
 
     def separators(self) -> Floats:
         """Where an edge stands that parts each point from the one before: midway, or on a cell boundary."""
@@ -108,7 +129,7 @@ def _question(logodds: Floats, told: Floats, own: Array, weights: Floats | None)
 def summarised(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group in cells of the log-odds line, without ever holding the log-odds."""
     points, hits, smaller = kernels.summarise(logits, labels, weights, groups, REACH, CELLS_PER_UNIT)
-    return [_cells(*row) for row in zip(points, hits, smaller, strict=True)]
+    return [in_cells(*row) for row in zip(points, hits, smaller, strict=True)]
 
 
 def compress(problem: Binary) -> Binary:
@@ -116,20 +137,22 @@ def compress(problem: Binary) -> Binary:
     place = np.clip((problem.logodds + REACH) * CELLS_PER_UNIT, 0, CELLS - 1).astype(np.int64)
     small = np.minimum(sigmoid(problem.logodds), sigmoid(-problem.logodds))
     w = problem.weights
-    return _cells(*(_mass(place, v, CELLS) for v in (w, w * problem.hits, w * small)))
+    points, hits, smaller = (_mass(place, v, CELLS) for v in (w, w * problem.hits, w * small))
+    return in_cells(points, hits, smaller)
 
 
 def _mass(place: Ints, weights: Floats | None, cells: int) -> Floats:
     return np.bincount(place, weights, minlength=cells).astype(np.float64)
 
 
-def _cells(points: Floats, hits: Floats, smaller: Floats) -> Binary:
+def in_cells(points: Floats, hits: Floats, smaller: Floats, per_unit: float = CELLS_PER_UNIT) -> Binary:
+    """The question whose cells hold these masses: of points, of hits, of the smaller of sigmoid and complement."""
     full = np.flatnonzero(points)
-    start = full / CELLS_PER_UNIT - REACH
+    start = full / per_unit - REACH
     mean = logit(smaller[full] / points[full])
     # rounding of the mean may not push a point over its cell's boundary
-    inside = np.clip(np.where(start < 0, mean, -mean), start, np.nextafter(start + 1 / CELLS_PER_UNIT, -np.inf))
-    return Binary(inside, hits[full] / points[full], points[full], 1 / CELLS_PER_UNIT)
+    inside = np.clip(np.where(start < 0, mean, -mean), start, np.nextafter(start + 1 / per_unit, -np.inf))
+    return Binary(inside, hits[full] / points[full], points[full], 1 / per_unit)
 
 
 def group_classes(
