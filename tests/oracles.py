@@ -149,3 +149,39 @@ def curve_covariance(knots: Sequence[float], deviation: float, length: float) ->
         return x * y + deviation**2 * (1 + u + u**2 / 3) * math.exp(-u)
 
     return np.array([[kernel(x, y) for y in knots] for x in knots])
+
+
+# -- information ---------------------------------------------------------------------------------------------------
+
+
+def shannon(masses: Sequence[float]) -> float:
+    """Entropy of a distribution, given as masses of any sum."""
+    total = math.fsum(masses)
+    return math.fsum(m / total * math.log(total / m) for m in masses if m > 0)
+
+
+def bin_information(x: Floats, hits: Floats, weights: Floats, edges: Floats) -> tuple[float, float]:
+    """I(y; bin) and H(bin) of samples, from the table of their joint masses."""
+    joint = {(m, y): 0.0 for m in range(len(edges) + 1) for y in (0, 1)}
+    for at, hit, w in zip(x, hits, weights, strict=True):
+        joint[bin_of(at, edges), 1] += w * hit
+        joint[bin_of(at, edges), 0] += w * (1 - hit)
+    bins = [joint[m, 0] + joint[m, 1] for m in range(len(edges) + 1)]
+    labels = [math.fsum(v for (_, y), v in joint.items() if y == side) for side in (0, 1)]
+    return shannon(bins) + shannon(labels) - shannon(list(joint.values())), shannon(bins)
+
+
+def best_objective(posterior: Floats, share: Floats, beta: float, steps: int = 4000) -> tuple[float, float]:
+    """Bounds on the largest I(y; m) - I(x; m) / beta over codes of points, each code telling of a posterior on a fixed
+    grid: Blahut's iteration on the shares of the codes alone, a convex problem, and its dual."""
+    told = np.sin(np.linspace(0, np.pi / 2, 801)[1:-1]) ** 2
+    p = posterior[:, None]
+    surprise = p * np.log(p / told) + (1 - p) * np.log((1 - p) / (1 - told))
+    kernel, of_code = np.exp(-beta * surprise), np.full(len(told), 1 / len(told))
+    for _ in range(steps):
+        of_code *= (share / (kernel @ of_code)) @ kernel
+    base = float(share @ posterior)
+    whole = shannon([base, 1 - base])
+    limit = whole - math.fsum(s * shannon([q, 1 - q]) for s, q in zip(share, posterior, strict=True))
+    found = limit + float(share @ np.log(kernel @ of_code)) / beta
+    return found, found + math.log(((share / (kernel @ of_code)) @ kernel).max()) / beta

@@ -50,6 +50,7 @@ def test_error_falls_with_the_sample() -> None:
 
 
 def test_equal_points_and_distant_ones() -> None:
+    assert bandwidth(np.full(3, -6.6), np.array([3.0, 0.7, 0.1])) == pytest.approx(0.9 * 3.8**-0.2)
     assert kde(np.zeros(5), np.ones(5), np.zeros(1))[0] > 0
     far = np.array([0.0, 1e6])
     assert np.isfinite(kde(far, np.ones(2), far, 0.1)).all()

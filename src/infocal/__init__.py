@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets as datasets
+    from . import information as information
     from . import metrics as metrics
     from . import simulate as simulate
     from .calibrator import Calibrator as Calibrator
@@ -31,6 +32,7 @@ _HOMES = {
     "datasets": "",
     "evaluate": "report",
     "fit": "recipes",
+    "information": "",
     "load": "recipes",
     "logits_from_probs": "numerics",
     "metrics": "",

@@ -43,4 +43,5 @@ def bandwidth(x: Floats, weights: Floats) -> float:
     spread = float(np.sqrt(np.average((x - mean) ** 2, weights=weights)))
     robust = float(three - quarter) / 1.34
     scale = min(spread, robust) if robust > 0 else spread
-    return 0.9 * (scale if scale > 0 else 1.0) * float(reached[-1]) ** -0.2
+    equal = scale <= 1e-12 * np.abs(x).max()  # up to the rounding of their mean
+    return 0.9 * (1.0 if equal else scale) * float(reached[-1]) ** -0.2
