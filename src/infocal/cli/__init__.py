@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import apply, demo, evaluate, fit
+from . import apply, demo, evaluate, fit, reproduce
 from .common import Parser
 
 __all__ = ["main"]
 
-COMMANDS = (demo, fit, apply, evaluate)
+COMMANDS = (demo, fit, apply, evaluate, reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
