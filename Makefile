@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/infocal/kernels/*.cpp src/infocal/kernels/*.hpp)
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench quality format clean
 
 demo: .venv/demo
 	$(BIN)/infocal demo
@@ -19,6 +19,9 @@ check: .venv/test
 
 bench: .venv/test
 	$(BIN)/python -m benchmarks
+
+quality: .venv/test
+	$(BIN)/python -m benchmarks.quality
 
 format: .venv/test
 	$(BIN)/ruff format .

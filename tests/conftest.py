@@ -23,6 +23,21 @@ SETS = (
     "shuttle_mlp",
 )
 
+# measures of a report, and what the reference calls them
+REFERENCE_NAMES = {
+    "accuracy": "acc1",
+    "accuracy_top5": "acc5",
+    "top1_ece": "top1_dECE100",
+    "cw_ece_0": "cw_dECE100_thr_none",
+    "cw_ece_1/K": "cw_dECE100_thr_1overK",
+    "cw_ece_prior": "cw_dECE100_thr_prior",
+    "cw_ece_0.5": "cw_dECE100_thr_0.5",
+    "nll": "nll",
+    "nll_normalised": "nll_norm",
+    "brier_top1": "brier_top1",
+    "brier": "brier_sum",
+}
+
 settings.register_profile("infocal", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("infocal")
 

@@ -7,7 +7,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import infocal
-from infocal.arrays import Array, Floats
+from conftest import (
+    REFERENCE_NAMES,
+    needs_shared,
+    real_logits,
+    reference_arrays,
+    reference_metrics,
+    reference_split,
+)
+from infocal.arrays import Array, Floats, Ints
+from infocal.binning.imax import measured
+from infocal.fitting import Task, fit_over
 from infocal.kernels import logodds
 from infocal.numerics import bin_of, sigmoid
 from infocal.recipes import BINNINGS, SCALINGS
@@ -126,3 +136,41 @@ def test_scaling_binning_is_equal_mass_over_platt() -> None:
 def test_bad_settings_are_named(recipe: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         infocal.fit(recipe, LOGITS, LABELS, **options)  # type: ignore[arg-type]
+
+
+@needs_shared
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["cifar10_wrn16-4", "cifar100_wrn16-4"])
+class TestReference:
+    @pytest.mark.parametrize(
+        ("key", "scaling"), [("wTS", "temperature"), ("wPlatt", "platt"), ("wBeta", "beta"), ("wIR", "isotonic")]
+    )
+    def test_imax_over(self, name: str, seed: int, key: str, scaling: str) -> None:
+        """The exact edges differ from the reference's, so these are given."""
+        task, held, labels = reference_task(name, seed)
+        edges = reference_arrays(name, seed)["imax_sCW_edges"][0]
+        method, _ = fit_over(lambda _, problem: measured(problem, edges), SCALINGS[scaling].scale, task)
+        assert_allclose(method.representatives[0], reference_arrays(name, seed)[f"imax_sCW_{key}_repr_prob"], atol=1e-6)  # type: ignore[attr-defined]
+        assert_equal_reference(method(held), labels, name, seed, f"imax_sCW_{key}")
+
+    @pytest.mark.parametrize("binning", ["eqmass", "eqsize"])
+    def test_others_over_temperature(self, name: str, seed: int, binning: str) -> None:
+        task, held, labels = reference_task(name, seed)
+        calibrator = infocal.fit(f"{binning}+temperature", task.logits, task.labels)
+        assert_equal_reference(calibrator(held), labels, name, seed, f"{binning}_sCW_wTS")
+
+
+def reference_task(name: str, seed: int) -> tuple[Task, Floats, Ints]:
+    """The fit of the reference to a thousand samples; logits and labels that it is judged on."""
+    logits, labels = real_logits(name)
+    fitted, held = reference_split(name, seed)
+    rows = fitted[:1000]
+    groups = np.zeros(logits.shape[1], dtype=np.int64)
+    task = Task(logits[rows], labels[rows], None, groups, 15, "exact", np.random.default_rng(0))
+    return task, logits[held], labels[held]
+
+
+def assert_equal_reference(probs: Floats, labels: Ints, name: str, seed: int, method: str) -> None:
+    report, reference = infocal.evaluate(probs, labels), reference_metrics(name, seed)[method]
+    for ours, theirs in REFERENCE_NAMES.items():
+        assert report[ours] == pytest.approx(reference[theirs], abs=1e-6), ours

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 import infocal
-from conftest import needs_shared, real_logits, reference_arrays, reference_metrics, reference_split
+from conftest import REFERENCE_NAMES, needs_shared, real_logits, reference_arrays, reference_metrics, reference_split
 from infocal.arrays import Floats
 from infocal.numerics import log_sigmoid, sigmoid
 from infocal.onevsrest import OneVsRest
@@ -142,26 +142,13 @@ class TestAll:
         assert_array_equal(method(x), method(x.ravel()).reshape(3, 4))
 
 
-NAMES = {
-    "accuracy": "acc1",
-    "accuracy_top5": "acc5",
-    "top1_ece": "top1_dECE100",
-    "cw_ece_0": "cw_dECE100_thr_none",
-    "cw_ece_1/K": "cw_dECE100_thr_1overK",
-    "cw_ece_prior": "cw_dECE100_thr_prior",
-    "cw_ece_0.5": "cw_dECE100_thr_0.5",
-    "nll": "nll",
-    "nll_normalised": "nll_norm",
-    "brier_top1": "brier_top1",
-    "brier": "brier_sum",
-}
-
-
 def differences(probs: Floats, labels: Floats, reference: dict[str, float]) -> dict[str, float]:
     report = infocal.evaluate(probs, labels)
     # what a row of nothing but zeros is divided by is left open by the reference
     names = {
-        ours: theirs for ours, theirs in NAMES.items() if not (ours == "nll_normalised" and (probs == 0).all(1).any())
+        ours: theirs
+        for ours, theirs in REFERENCE_NAMES.items()
+        if not (ours == "nll_normalised" and (probs == 0).all(1).any())
     }
     return {ours: abs(report[ours] - reference[theirs]) for ours, theirs in names.items()}
 

@@ -18,12 +18,13 @@ from .. import kernels
 from ..arrays import Array, Floats, Ints
 from ..numerics import tops
 from ..records import Square, Vector, record
-from .nll import Minimum, Samples, Scores, Solver, minimise
+from .nll import Minimum, Samples, Scores, Solver, endless, minimise
 from .temperature import Temperature, fit_temperature
 
 __all__ = ["MatrixScaling", "VectorScaling", "fit_matrix", "fit_sms", "fit_svs", "fit_vector"]
 
 FOLDS = 3
+COARSE = 1e-4  # gradient that tells one strength from another
 GRID = 10.0 ** np.arange(1, -3, -1)  # strengths that are tried, in units of those of sms
 
 
@@ -106,7 +107,7 @@ def fit_matrix(
     strengths = off_diagonal, on_bias
     chosen = _strengths(samples, strengths, 1.0)
     if None in strengths:
-        chosen = _strengths(samples, strengths, _cross_validated(samples, strengths, scaled.separable))
+        chosen = _strengths(samples, strengths, _cross_validated(samples, strengths))
     return _fit_full(samples, scaled, *chosen, 0.0)
 
 
@@ -201,34 +202,34 @@ def _ridge(K: int, off_diagonal: float, on_bias: float, on_diagonal: float) -> F
     return ridge
 
 
-def _least(
-    scores: Scores, samples: Samples, ridge: Floats, separable: bool, tolerance: float = 1e-9
-) -> tuple[Minimum, bool]:
+def _least(scores: Scores, samples: Samples, ridge: Floats, separable: bool) -> tuple[Minimum, bool]:
     """The least of the loss from M = 0 and b = 0, and whether softened labels were needed to make it finite."""
     theta = np.zeros(ridge.shape)
-    softened = samples.aims(1 / (samples.mass + 2))
-    if ridge.all():
-        return minimise(scores, samples, samples.aims(), ridge, theta, tolerance), False
     absent = len(np.unique(samples.labels)) < samples.logits.shape[1]
-    if not (separable or absent):
-        least = minimise(scores, samples, samples.aims(), ridge, theta, tolerance)
-        if not least.endless:
+    if ridge.all() or not (separable or absent):
+        least = minimise(scores, samples, samples.aims(), ridge, theta)
+        if not endless(scores, samples, samples.aims(), ridge, least):
             return least, False
-    return minimise(scores, samples, softened, ridge, theta, tolerance), True
+    return minimise(scores, samples, samples.softened(), ridge, theta), True
 
 
-def _cross_validated(samples: Samples, given: tuple[float | None, float | None], separable: bool) -> float:
-    """The multiple of the grid under which parts of the samples are best told by fits to the others."""
-    parts = _parts(samples)
-    losses = np.zeros(len(GRID))
-    for part in range(FOLDS):
-        inside, outside = _taken(samples, parts != part), _taken(samples, parts == part)
-        for i, multiple in enumerate(GRID):
-            strengths = _strengths(samples, given, float(multiple))
-            ridge = _ridge(samples.logits.shape[1], *strengths, 0.0)
-            least, _ = _least(Full(inside.logits), inside, ridge, separable, 1e-5)
-            losses[i] += outside.mass * _loss(least.theta, outside)
-    return float(GRID[losses.argmin()])
+def _cross_validated(samples: Samples, given: tuple[float | None, float | None]) -> float:
+    """The multiple of the grid under which parts of the samples are best told by fits to the others: from the
+    strongest on, each fit starting at the last, until they are told worse."""
+    parts, K = _parts(samples), samples.logits.shape[1]
+    folds = [(_taken(samples, parts != part), _taken(samples, parts == part)) for part in range(FOLDS)]
+    thetas = [np.zeros((K, K + 1)) for _ in folds]
+    chosen, best = float(GRID[0]), np.inf
+    for multiple in GRID:
+        ridge = _ridge(K, *_strengths(samples, given, float(multiple)), 0.0)
+        loss = 0.0
+        for i, (inside, outside) in enumerate(folds):
+            thetas[i] = minimise(Full(inside.logits), inside, inside.softened(), ridge, thetas[i], COARSE).theta
+            loss += outside.mass * _loss(thetas[i], outside)
+        if loss >= best:
+            break
+        chosen, best = float(multiple), loss
+    return chosen
 
 
 def _parts(samples: Samples) -> Ints:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import Array, Floats, Ints
 
-__all__ = ["Minimum", "Samples", "Scores", "Solver", "minimise"]
+__all__ = ["Minimum", "Samples", "Scores", "Solver", "endless", "minimise"]
 
 STEPS = 100
 INNER = 250  # conjugate gradient steps in one step of Newton's
@@ -59,14 +59,17 @@ class Samples(NamedTuple):
         aims[np.arange(len(aims)), self.labels] += 1 - softened
         return aims
 
+    def softened(self) -> Floats:
+        """Wanted probabilities of which, of a mass of n samples, each label has (n + 1) / (n + 2)."""
+        return self.aims(1 / (self.mass + 2))
+
 
 class Minimum(NamedTuple):
-    """Where the loss is least; `endless` says that it falls for ever, ever more slowly."""
+    """Where the loss is least, and the largest component of the gradient there."""
 
     theta: Floats
     loss: float
     gradient: float
-    endless: bool
 
 
 class Point(NamedTuple):
@@ -88,13 +91,19 @@ def minimise(
         if scale == 0:
             break
         theta, now = theta + scale * step, tried
-    size = _size(now)
-    # on the way to infinity each step leaves a third of the gradient; to a finite least, soon next to nothing
-    endless = bool(not ridge.all()) and size > tolerance / 100
-    if endless:
-        gain = -float(np.vdot(now.gradient, _newton(scores, samples, ridge, now)))
-        endless = gain > ENDLESS * size
-    return Minimum(theta, now.loss, size, endless)
+    return Minimum(theta, now.loss, _size(now))
+
+
+def endless(
+    scores: Scores, samples: Samples, aims: Floats, ridge: Floats, least: Minimum, tolerance: float = 1e-9
+) -> bool:
+    """Whether the loss, from what `minimise` found, falls for ever, ever more slowly: on the way to infinity each step
+    leaves a third of the gradient; to a finite least, soon next to nothing."""
+    if ridge.all() or least.gradient <= tolerance / 100:
+        return False
+    now = _at(scores, samples, aims, ridge, least.theta)
+    gain = -float(np.vdot(now.gradient, _newton(scores, samples, ridge, now)))
+    return gain > ENDLESS * least.gradient
 
 
 def _size(point: Point) -> float:
