@@ -185,3 +185,82 @@ def best_objective(posterior: Floats, share: Floats, beta: float, steps: int = 4
     limit = whole - math.fsum(s * shannon([q, 1 - q]) for s, q in zip(share, posterior, strict=True))
     found = limit + float(share @ np.log(kernel @ of_code)) / beta
     return found, found + math.log(((share / (kernel @ of_code)) @ kernel).max()) / beta
+
+
+# -- measures ------------------------------------------------------------------------------------------------------
+
+
+def top1(probs: Array, labels: Ints, ties: Array | None = None) -> tuple[Floats, Floats]:
+    """Confidences and whether they are correct, row by row."""
+    order = rank(probs, np.zeros(probs.shape) if ties is None else ties, 1)
+    confidence = [row[first[0]] for row, first in zip(probs.tolist(), order, strict=True)]
+    return np.array(confidence), np.array([first[0] == y for first, y in zip(order, labels, strict=True)], dtype=float)
+
+
+def accuracy(probs: Array, labels: Ints, weights: Floats, k: int = 1, ties: Array | None = None) -> float:
+    """Mass whose label is among the k first."""
+    order = rank(probs, np.zeros(probs.shape) if ties is None else ties, k)
+    right = [w for first, y, w in zip(order, labels, weights, strict=True) if y in first]
+    return math.fsum(right) / math.fsum(weights)
+
+
+def nll(probs: Array, labels: Ints, weights: Floats, normalised: bool = False) -> float:
+    """Mean of -log p of the label, clipped; a row of zeros, normalised, is 1 / K each."""
+    total = 0.0
+    for row, y, w in zip(probs.tolist(), labels, weights, strict=True):
+        mass = math.fsum(row) if normalised else 1.0
+        told = row[y] / mass if mass else 1 / len(row)
+        total -= w * math.log(max(told, 2.220446049250313e-16))
+    return total / math.fsum(weights)
+
+
+def brier(probs: Array, labels: Ints, weights: Floats) -> float:
+    """Mean squared distance from the label's indicator."""
+    each = [
+        w * math.fsum((p - (k == y)) ** 2 for k, p in enumerate(row))
+        for row, y, w in zip(probs.tolist(), labels, weights, strict=True)
+    ]
+    return math.fsum(each) / math.fsum(weights)
+
+
+def binned_error(
+    x: Floats, hits: Floats, weights: Floats, bins: Sequence[int], norm: int | str = 1, debiased: bool = False
+) -> float:
+    """Norm of the gaps of bins, bin by bin."""
+    whole, gaps = math.fsum(weights), []
+    for m in sorted(set(bins)):
+        here = [i for i in range(len(x)) if bins[i] == m and weights[i] > 0]
+        mass = math.fsum(weights[i] for i in here)
+        if not here:
+            continue
+        mean, rate = (math.fsum(weights[i] * v[i] for i in here) / mass for v in (x, hits))
+        chance = rate * (1 - rate) / (mass - 1) if debiased and mass > 1 else 0.0
+        gaps.append((mass / whole, 0.0 if debiased and mass <= 1 else abs(mean - rate), chance))
+    if norm == "max":
+        return max((gap for _, gap, _ in gaps), default=0.0)
+    total = math.fsum(share * (gap**norm - chance) for share, gap, chance in gaps)
+    return max(total, 0.0) ** (1 / norm)
+
+
+def size_bins(x: Floats, n_bins: int) -> list[int]:
+    """Bin m is [m / M, (m + 1) / M), the last one closed."""
+    return [sum(p >= m / n_bins for m in range(1, n_bins)) for p in x.tolist()]
+
+
+def mass_bins(x: Floats, weights: Floats, n_bins: int) -> list[int]:
+    """The bin that the share of mass below an answer falls into, equal answers in one bin."""
+    whole = math.fsum(weights)
+    return [math.floor(n_bins * (math.fsum(w for v, w in zip(x, weights, strict=True) if v < p) / whole)) for p in x]
+
+
+def smooth_error(x: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1) -> float:
+    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, answers being its sigmoid."""
+    gaps = []
+    for at in x.tolist():
+        u = [(at - v) / half for v in x.tolist()]
+        near = [w * (1 - t * t) ** 3 if abs(t) < 1 else 0.0 for t, w in zip(u, weights, strict=True)]
+        told = math.fsum(k * (sigmoid(v) - h) for k, v, h in zip(near, x.tolist(), hits, strict=True))
+        gaps.append(abs(told) / math.fsum(near))
+    if norm == "max":
+        return max(gaps)
+    return (math.fsum(w * g**norm for w, g in zip(weights, gaps, strict=True)) / math.fsum(weights)) ** (1 / norm)

@@ -332,7 +332,7 @@ def _surprise(posterior: Floats, told: Floats) -> Floats:
 def divergence(first: npt.ArrayLike, second: npt.ArrayLike, *, unit: str = "nats") -> float:
     """Jensen-Shannon divergence of two histograms over the same cells: masses (C,) each, of any sum.
 
-    >>> divergence([1, 1, 0], [0, 0, 5], unit="bits")
+    >>> divergence([2, 0], [0, 5], unit="bits")
     1.0
     """
     scale = _scale(unit)

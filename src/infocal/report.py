@@ -2,28 +2,33 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import kernels
+from .arrays import Array, Floats, Ints
 from .kernels import ClassBins
 from .metrics.calibration import (
     Reliability,
     class_errors,
+    class_tables,
     class_thresholds,
     pooled_table,
     size_edges,
     top1_table,
 )
+from .metrics.resampling import Interval, check_resampling, weighted_interval
 from .metrics.scores import check_samples, read
-from .records import Vector, record
+from .records import Square, record
 
 __all__ = ["Report", "evaluate"]
 
 N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
 THRESHOLDS = (0, "1/K", "prior", 0.5)
+LATEX = str.maketrans({c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"})
 
 
 @record
@@ -31,20 +36,31 @@ class Report(Mapping[str, float]):
     """Measures by name, in the order of the paper's tables, of `n` samples and `n_classes` classes.
 
     `top1` and `classwise` are the reliability tables behind them: of the confidences, and of the probabilities above
-    1 / K of all classes together.
+    1 / K of all classes together. `per_class`, where it was asked for, holds one question for each class, with all its
+    probabilities. `scores` (1, m) are the measures; where a `level` was asked for, two more rows hold the ends of
+    their intervals.
     """
 
     names: tuple[str, ...]
-    scores: Vector
+    scores: Square
     n: int
     n_classes: int
     top1: Reliability
     classwise: Reliability
+    per_class: Reliability | None = None
+    level: float | None = None
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """Confidence interval of each measure; empty where no `level` was asked for."""
+        if self.level is None:
+            return {}
+        return {name: Interval(*ends) for name, ends in zip(self.names, self.scores.T.tolist(), strict=True)}
 
     def __getitem__(self, name: str) -> float:
         if name not in self.names:
             raise KeyError(name)
-        return float(self.scores[self.names.index(name)])
+        return float(self.scores[0, self.names.index(name)])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -54,23 +70,37 @@ class Report(Mapping[str, float]):
 
     def __repr__(self) -> str:
         width = max(map(len, self))
-        lines = [f"{self.n} samples, {self.n_classes} classes"]
-        return "\n".join([*lines, *(f"{name:<{width}}  {value:9.6f}" for name, value in self.items())])
+        title = f"{self.n} samples, {self.n_classes} classes"
+        title += f", {100 * self.level:.4g} % confidence intervals" if self.level else ""
+        rows = zip(self.names, self.scores.T.tolist(), strict=True)
+        return "\n".join([title, *(f"{name:<{width}}  {_cells(values)}" for name, values in rows)])
 
     def to_json(self) -> str:
-        """The measures as a JSON object."""
-        return json.dumps(dict(self), indent=2)
+        """The measures as a JSON object; their intervals, if any, as [low, high] under "intervals"."""
+        ends = {name: [low, high] for name, (_, low, high) in self.intervals.items()}
+        return json.dumps(dict(self) | ({"level": self.level, "intervals": ends} if ends else {}), indent=2)
 
     def to_latex(self) -> str:
         """The measures as a LaTeX table, with the rules of booktabs."""
-        rows = [f"{name.replace('_', chr(92) + '_')} & {value:.4f} \\\\" for name, value in self.items()]
-        return "\n".join([r"\begin{tabular}{lr}", r"\toprule", *rows, r"\bottomrule", r"\end{tabular}"])
+        cells = zip(self.names, self.scores.T.tolist(), strict=True)
+        rows = [" & ".join([name.translate(LATEX), *(f"{x:.4f}" for x in values)]) + r" \\" for name, values in cells]
+        columns = "l" + "r" * len(self.scores)
+        return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *rows, r"\bottomrule", r"\end{tabular}"])
 
     def to_frame(self) -> Any:
-        """The measures as a data frame of one row; needs pandas."""
-        import pandas
+        """The measures as a data frame of one row, and the ends of their intervals, if any, as `_low` and `_high`;
+        needs pandas."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_frame needs pandas: install it, or use dict(report) or to_json()") from None
+        ends = [{f"{name}_low": low, f"{name}_high": high} for name, (_, low, high) in self.intervals.items()]
+        return pandas.DataFrame([{k: v for part in (dict(self), *ends) for k, v in part.items()}])
 
-        return pandas.DataFrame([dict(self)])
+
+def _cells(values: list[float]) -> str:
+    estimate, *ends = (f"{value:9.6f}" for value in values)
+    return f"{estimate}  [{ends[0]}, {ends[1]}]" if ends else estimate
 
 
 def evaluate(
@@ -78,24 +108,46 @@ def evaluate(
     labels: npt.ArrayLike,
     ties: npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
+    *,
+    per_class: bool = False,
+    level: float | None = None,
+    method: str = "basic",
+    n_resamples: int = 1000,
+    rng: int | np.random.Generator = 0,
 ) -> Report:
     """Every measure of probabilities (n, K) against labels (n,), in one pass over them.
 
     `ties` (n, K), usually the raw logits, ranks classes of equal probability; without it the lower class comes first,
     as in the paper's main tables. A sample of weight 2 counts as two. Class-wise errors carry their threshold in the
-    name (`cw_ece_0` has none); all errors use 100 bins of equal size.
+    name (`cw_ece_0` has none); all errors use 100 bins of equal size. `per_class` keeps a reliability table of each
+    class.
+
+    A `level`, such as 0.9, asks for bootstrap intervals of all measures as well, at the price of `n_resamples` passes;
+    `infocal.metrics.bootstrap` explains `method`, and finds the interval of a single measure far faster. The interval
+    of a calibration error may lie below it: chance adds to the error of perfect probabilities, and `basic` takes that
+    off.
 
     >>> report = evaluate([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], [0, 1, 1])
     >>> round(report["accuracy"], 3), round(report["top1_ece"], 3)
     (0.667, 0.433)
     """
     p, y, z, w = check_samples(probs, labels, ties, weights)
+    settings = None if level is None else check_resampling(level, n_resamples, method, rng)
+    report = _report(p, y, z, w, per_class)
+    if settings is None:
+        return report
+    ends = weighted_interval(lambda drawn: _report(p, y, z, drawn).scores[0], len(p), w, settings)
+    return replace(report, scores=np.maximum(ends, 0.0), level=level)
+
+
+def _report(p: Array, y: Ints, z: Array | None, w: Floats | None, per_class: bool = False) -> Report:
     n, K = p.shape
     least = [class_thresholds(threshold, y, w, K) for threshold in THRESHOLDS[1:]]
     bins = ClassBins(size_edges(N_BINS)[None], np.array(least))
-    reading = kernels.reliability(p, y, w, z, bins, pooled=True)
+    reading = kernels.reliability(p, y, w, z, bins, pooled=not per_class)
     rows, mass = read(reading, K, w), float(n if w is None else w.sum())
     top1, classwise = top1_table(rows, bins.edges[0]), pooled_table(reading, bins, 0)
+    each = class_tables(reading, bins) if per_class else None
     errors = class_errors(reading, bins, mass)
     scores = {
         "accuracy": rows.accuracy(),
@@ -107,4 +159,4 @@ def evaluate(
         "brier_top1": rows.brier_top1(),
         "brier": rows.brier(),
     }
-    return Report(tuple(scores), np.array(list(scores.values())), n, K, top1, classwise)
+    return Report(tuple(scores), np.array([list(scores.values())]), n, K, top1, classwise, each)

@@ -34,10 +34,12 @@ class Draw(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Calibration errors of a source."""
+    """Calibration errors of a source, and the accuracy and the negative log-likelihood of its classifier."""
 
     top1: float
     classwise: float
+    accuracy: float
+    nll: float
 
 
 @record
@@ -61,15 +63,20 @@ class Source:
         return Draw(self.slope * log_posterior + self.shift, labels, posterior)
 
     def truth(self, norm: int = 1) -> Truth:
-        """True calibration errors, from a large sample by its posterior; exactly 0 where the classifier is perfect."""
+        """What is true of the classifier, from a large sample by its posterior; calibration errors are mean (1) or
+        root mean square (2) gaps, and exactly 0 where the classifier is perfect."""
+        if norm not in (1, 2):
+            raise ValueError(f"norm: expected 1 or 2, got {norm!r}")
         draw = self.draw(LARGE, 0)
         probs, posterior = draw.probs, draw.posterior
-        if np.all(self.slope == 1) and np.ptp(self.shift) == 0:
-            return Truth(0.0, 0.0)
         first = probs.argmax(axis=1)[:, None]
         answer, truth = (np.take_along_axis(x, first, axis=1)[:, 0] for x in (probs, posterior))
+        surprise = -np.log(np.maximum(probs, np.finfo(float).tiny))
+        scores = float(truth.mean()), float((posterior * surprise).sum(axis=1).mean())
+        if np.all(self.slope == 1) and np.ptp(self.shift) == 0:
+            return Truth(0.0, 0.0, *scores)
         classes = [true_error(p, q, norm) for p, q in zip(probs.T, posterior.T, strict=True)]
-        return Truth(true_error(answer, truth, norm), float(np.mean(classes)))
+        return Truth(true_error(answer, truth, norm), float(np.mean(classes)), *scores)
 
 
 def source(
@@ -82,8 +89,8 @@ def source(
 ) -> Source:
     """A source of K classes; numbers hold for all classes, arrays (K,) class by class.
 
-    >>> source(3).truth()
-    Truth(top1=0.0, classwise=0.0)
+    >>> source(3).truth().top1
+    0.0
     >>> source(3, slope=2.0).truth().top1 > 0.05
     True
     """
@@ -127,7 +134,7 @@ class Toy:
     def error(self) -> float:
         """True calibration error of either class, by integration on both sides of where answer and truth cross."""
         crossing = np.clip(-self.b0 / (self.b1 + 2.0) if self.b1 != -2.0 else 0.0, -12.0, 12.0)
-        nodes, weights = np.polynomial.legendre.leggauss(400)
+        nodes, weights = np.polynomial.legendre.leggauss(120)
         total = 0.0
         for low, high in ((-12.0, crossing), (crossing, 12.0)):
             x = low + (high - low) * (nodes + 1) / 2

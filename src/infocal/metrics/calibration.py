@@ -12,6 +12,7 @@ by mass, of the bins' |mean probability - frequency|:
 """
 
 from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,18 +25,21 @@ from ..binning.imax import fit_imax
 from ..numerics import bin_of, logit
 from ..problems import binary
 from ..records import IntVector, Vector, record
-from .scores import Samples, check_samples, read
+from .scores import Samples, Sums, check_samples, read
 from .smooth import SPACES, smooth_gaps
 
 __all__ = [
     "Questions",
     "Reliability",
     "class_errors",
+    "class_tables",
     "class_thresholds",
+    "debiased_again",
     "ece",
     "pooled_table",
     "reliability",
     "size_edges",
+    "top1_sums",
     "top1_table",
 ]
 
@@ -81,13 +85,23 @@ class Reliability:
             most = np.zeros(self.questions)
             np.maximum.at(most, self.question, gap)
             return most
-        if norm == 2:
-            known = self.weights > 1 if debiased else np.ones(len(gap), dtype=bool)
-            rate = self.frequency
-            noise = rate * (1 - rate) / np.where(known, self.weights - 1, 1.0) if debiased else 0.0
-            total = np.bincount(self.question, self.share * known * (gap**2 - noise), minlength=self.questions)
-            return np.sqrt(np.maximum(total, 0.0))
-        return np.asarray(np.bincount(self.question, self.share * gap, minlength=self.questions), dtype=np.float64)
+        if debiased:
+            return self.debiased_errors()
+        power = int(norm)
+        total = np.bincount(self.question, self.share * gap**power, minlength=self.questions)
+        return np.asarray(total ** (1 / power), dtype=np.float64)
+
+    def debiased_errors(self, also: Floats | float = 0.0) -> Floats:
+        """Root mean square gaps, debiased; `also` (G,) is taken from their squares besides."""
+        gap = np.where(self.weights > 1, self.excess / self.weights, 0.0)
+        total = np.bincount(self.question, self.share * gap**2, minlength=self.questions)
+        return np.asarray(np.sqrt(np.maximum(total - self.noise() - also, 0.0)))
+
+    def noise(self) -> Floats:
+        """What the chance of the labels adds to the mean squared gap of each question."""
+        known, rate = self.weights > 1, self.frequency
+        each = known * rate * (1 - rate) / np.where(known, self.weights - 1, 1.0)
+        return np.asarray(np.bincount(self.question, self.share * each, minlength=self.questions), dtype=np.float64)
 
 
 class Questions(NamedTuple):
@@ -122,10 +136,8 @@ def ece(
     >>> ece([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1, 0], scheme="own")
     0.35
     """
-    if norm not in NORMS:
-        raise ValueError(f'norm: expected 1, 2 or "max", got {norm!r}')
-    if debiased and (norm != 2 or scheme in SPACES):
-        raise ValueError("debiased: expected norm=2 and a scheme with bins; other errors have no such correction")
+    _check_norm(norm, debiased, scheme)
+    check_count("n_bins", n_bins, 1)
     if scheme in SPACES:
         asked = _ask(probs, labels, kind, threshold, ties, weights)
         return float(np.mean([_smooth_error(*question, scheme, norm) for question in _each(asked)]))
@@ -156,6 +168,43 @@ def reliability(
     return _sorted_table(asked, SCHEMES[scheme], M)
 
 
+def top1_sums(probs: npt.ArrayLike, labels: npt.ArrayLike, **options: Any) -> Sums | None:
+    """What each sample adds to `ece` with these options; None where bins depend on more than a sample's own answer, or
+    samples answer many questions."""
+    call = signature(ece).bind(probs, labels, **options)
+    call.apply_defaults()
+    kind, scheme, n_bins, threshold, norm, debiased, ties, weights = list(call.arguments.values())[2:]
+    if kind != "top1" or scheme not in {"size", "own"}:
+        return None
+    _check_norm(norm, debiased, scheme)
+    asked = _ask(probs, labels, kind, threshold, ties, weights)
+    x, correct = asked.probs[:, 0], asked.labels == 0
+    w = np.ones(len(x)) if asked.weights is None else asked.weights
+    if asked.thresholds is not None:
+        w = w * (x > asked.thresholds[0])
+    edges = size_edges(check_count("n_bins", n_bins, 1)) if scheme == "size" else np.unique(x)[1:]
+    values = np.stack((w * (x - correct), w, w * correct), axis=1)
+    parts = Sums(np.searchsorted(edges, x, side="right"), values, lambda sums: _table_of(sums).errors(norm, debiased))
+    if not debiased:
+        return parts
+    # labels drawn again add their chance to the sample's, which is in the gaps already
+    noise = _table_of(parts.whole()).noise()
+    return parts._replace(redrawn=lambda sums: _table_of(sums).debiased_errors(noise))
+
+
+def debiased_again(probs: npt.ArrayLike, labels: npt.ArrayLike, **options: Any) -> Callable[[Floats], float]:
+    """The debiased error as a function of the weights (n,) that redrawing gives the samples."""
+    asked = {name: value for name, value in options.items() if name not in {"norm", "debiased", "weights"}}
+    # labels drawn again add their chance to the sample's, which is in the gaps already
+    noise = reliability(probs, labels, weights=options["weights"], **asked).noise()
+    return lambda w: float(reliability(probs, labels, weights=w, **asked).debiased_errors(noise).mean())
+
+
+def _table_of(sums: Floats) -> Reliability:
+    """Sums (R, C, 3) of excess, weight and hits as the bins of R questions."""
+    return _tables(*np.moveaxis(sums, -1, 0))
+
+
 def size_edges(n_bins: int) -> Floats:
     """Interior edges m / M of bins of equal size."""
     return np.arange(1, n_bins) / n_bins
@@ -171,15 +220,25 @@ def top1_table(rows: Samples, edges: Floats) -> Reliability:
 
 
 def pooled_table(reading: kernels.Reading, bins: kernels.ClassBins, threshold: int) -> Reliability:
-    """The bins of a pooled reading, all classes together, above one of its thresholds, the same for all of them."""
+    """The bins of a reading, all classes together, above one of its thresholds, the same for all of them."""
     home, M = int(bins.home[threshold, 0]), bins.edges.shape[1] + 1
     place = np.concatenate(([M + threshold], np.arange(home + 1, M)))
-    return _one_table(*(table[place] for table in (reading.excess.sum(axis=0), reading.mass[0], reading.hits[0])))
+    return _one_table(*(table.sum(axis=0)[place] for table in (reading.excess, reading.mass, reading.hits)))
+
+
+def class_tables(reading: kernels.Reading, bins: kernels.ClassBins) -> Reliability:
+    """The bins of each class in a reading that is not pooled, without a threshold."""
+    M = bins.edges.shape[1] + 1
+    return _tables(*(table[:, :M] for table in (reading.excess, reading.mass, reading.hits)))
+
+
+def _tables(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+    full = mass > 0
+    return Reliability(len(mass), np.nonzero(full)[0], excess[full], mass[full], hits[full])
 
 
 def _one_table(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
-    full = mass > 0
-    return Reliability(1, np.zeros(full.sum(), dtype=np.int64), excess[full], mass[full], hits[full])
+    return _tables(excess[None], mass[None], hits[None])
 
 
 def class_errors(reading: kernels.Reading, bins: kernels.ClassBins, mass: float) -> list[Floats]:
@@ -190,6 +249,13 @@ def class_errors(reading: kernels.Reading, bins: kernels.ClassBins, mass: float)
         above = gaps[:, :M].sum(axis=1, where=np.arange(M) > home[:, None]) + gaps[:, M + t]
         errors.append(above / np.where(kept > 0, kept, 1.0))
     return errors
+
+
+def _check_norm(norm: int | str, debiased: bool, scheme: str) -> None:
+    if norm not in NORMS:
+        raise ValueError(f'norm: expected 1, 2 or "max", got {norm!r}')
+    if debiased and (norm != 2 or scheme in SPACES):
+        raise ValueError("debiased: expected norm=2 and a scheme with bins; other errors have no such correction")
 
 
 def _ask(
@@ -236,11 +302,9 @@ def _class_table(asked: Questions, edges: Floats) -> Reliability:
     least = np.empty((0, K)) if asked.thresholds is None else np.ascontiguousarray(asked.thresholds[None])
     bins = kernels.ClassBins(edges[None], least)
     reading = kernels.reliability(asked.probs, asked.labels, asked.weights, bins=bins)
-    tables = [reading.excess, reading.mass, reading.hits]
-    if len(least):
-        tables = [_above(table, bins.home[0]) for table in tables]
-    full = tables[1] > 0
-    return Reliability(K, np.nonzero(full)[0], *(table[full] for table in tables))
+    if not len(least):
+        return class_tables(reading, bins)
+    return _tables(*(_above(table, bins.home[0]) for table in (reading.excess, reading.mass, reading.hits)))
 
 
 def _above(table: Floats, home: Ints) -> Floats:
@@ -320,8 +384,7 @@ def _of_edges(edges_of: Callable[..., Floats]) -> Callable[[Floats, Floats, Floa
     def bins(x: Floats, hits: Floats, w: Floats, n_bins: int) -> Array:
         rows = []
         for answers, hit, weight in zip(logit(x), hits, w, strict=True):
-            problem = binary(answers, hit, weight)
-            edges = edges_of(problem, n_bins) if len(problem.logodds) else np.empty(0)
+            edges = edges_of(binary(answers, hit, weight), n_bins) if weight.any() else np.empty(0)
             rows.append(bin_of(answers, edges))
         return np.array(rows)
 

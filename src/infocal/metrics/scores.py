@@ -5,6 +5,7 @@ which of two equal probabilities comes first: the one of the larger tie value; t
 where these are equal too.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,18 @@ import numpy.typing as npt
 from .. import kernels
 from ..arrays import Array, Floats, Ints, check_count, check_labels, check_logits, check_weights
 
-__all__ = ["Samples", "accuracy", "brier", "brier_top1", "check_samples", "nll", "read"]
+__all__ = [
+    "Samples",
+    "Sums",
+    "accuracy",
+    "brier",
+    "brier_top1",
+    "check_level",
+    "check_samples",
+    "nll",
+    "read",
+    "samples_of",
+]
 
 SMALLEST = 2.220446049250313e-16  # a label of less probability counts as this much, as in the paper's tables
 
@@ -35,29 +47,66 @@ class Samples(NamedTuple):
         """Whether the true class comes first."""
         return self.rank == 0
 
-    def accuracy(self, k: int = 1) -> float:
-        """Share of samples whose true class is among the first k."""
-        return self.mean(self.rank < k)
+    def among(self, k: int = 1) -> Array:
+        """Whether the true class is among the first k."""
+        return self.rank < k
 
-    def nll(self, normalised: bool = False) -> float:
-        """Mean of -log p of the true class. A row that sums to 0 says nothing: normalised, it is 1 / K each."""
+    def surprise(self, normalised: bool = False) -> Floats:
+        """-log p of the true class. A row that sums to 0 says nothing: normalised, it is 1 / K each."""
         told = self.told
         if normalised:
             empty = self.total == 0
             told = np.where(empty, 1 / self.n_classes, told / np.where(empty, 1.0, self.total))
-        return self.mean(-np.log(np.maximum(told, SMALLEST)))
+        return -np.log(np.maximum(told, SMALLEST))
+
+    def distance(self) -> Floats:
+        """Sum over classes of (p - [true class])^2."""
+        return np.maximum(self.squares - 2 * self.told + 1, 0.0)
+
+    def distance_top1(self) -> Floats:
+        """(confidence - correct)^2."""
+        return (self.confidence - self.correct) ** 2
+
+    def accuracy(self, k: int = 1) -> float:
+        """Share of samples whose true class is among the first k."""
+        return self.mean(self.among(k))
+
+    def nll(self, normalised: bool = False) -> float:
+        """Mean surprise."""
+        return self.mean(self.surprise(normalised))
 
     def brier(self) -> float:
-        """Mean over samples of the sum over classes of (p - [true class])^2."""
-        return self.mean(np.maximum(self.squares - 2 * self.told + 1, 0.0))
+        """Mean distance."""
+        return self.mean(self.distance())
 
     def brier_top1(self) -> float:
-        """Mean of (confidence - correct)^2."""
-        return self.mean((self.confidence - self.correct) ** 2)
+        """Mean distance of the top class alone."""
+        return self.mean(self.distance_top1())
 
     def mean(self, values: Array) -> float:
         """Weighted mean of one value per sample."""
         return float(np.average(values, weights=self.weights))
+
+
+class Sums(NamedTuple):
+    """A measure that sees samples through sums alone: the cell (n,) each adds to, the numbers (n, V) it adds there, and
+    the measure (R,) of such sums (R, C, V); `redrawn` is the measure of resampled sums where this is another."""
+
+    cell: Ints
+    values: Floats
+    measure: Callable[[Floats], Floats]
+    redrawn: Callable[[Floats], Floats] | None = None
+
+    def whole(self) -> Floats:
+        """Sums (1, C, V) of all samples."""
+        return self.of(np.zeros(len(self.cell), dtype=np.int64), np.arange(len(self.cell)), 1)
+
+    def of(self, part: Ints, rows: Ints, count: int) -> Floats:
+        """Sums (count, C, V) of rows, each in the set that `part` says."""
+        cells = int(self.cell.max()) + 1
+        place = part * cells + self.cell[rows]
+        sums = np.stack([np.bincount(place, column[rows], count * cells) for column in self.values.T], axis=-1)
+        return np.asarray(sums, dtype=np.float64).reshape(count, cells, -1)
 
 
 def accuracy(
@@ -74,7 +123,7 @@ def accuracy(
     0.6666666666666666
     """
     wanted = check_count("k", k, 1)
-    return _samples(probs, labels, ties, weights).accuracy(wanted)
+    return samples_of(probs, labels, ties, weights).accuracy(wanted)
 
 
 def nll(
@@ -84,12 +133,12 @@ def nll(
 
     Probabilities below 2.220446049250313e-16 count as that. A row of zeros, normalised, counts as 1 / K each.
     """
-    return _samples(probs, labels, None, weights).nll(normalised)
+    return samples_of(probs, labels, None, weights).nll(normalised)
 
 
 def brier(probs: npt.ArrayLike, labels: npt.ArrayLike, *, weights: npt.ArrayLike | None = None) -> float:
     """Brier score (1950): squared distance of a row from its label's indicator, from 0 to 2 for rows that sum to 1."""
-    return _samples(probs, labels, None, weights).brier()
+    return samples_of(probs, labels, None, weights).brier()
 
 
 def brier_top1(
@@ -100,7 +149,7 @@ def brier_top1(
     weights: npt.ArrayLike | None = None,
 ) -> float:
     """Brier score of the top class alone, (confidence - correct)^2: what the paper's tables call Brier."""
-    return _samples(probs, labels, ties, weights).brier_top1()
+    return samples_of(probs, labels, ties, weights).brier_top1()
 
 
 def check_samples(
@@ -115,13 +164,24 @@ def check_samples(
     return p, y, z, w
 
 
+def check_level(level: float) -> float:
+    """A confidence level as a fraction."""
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a fraction between 0 and 1, such as 0.9 for 90 %, got {level!r}")
+    return float(level)
+
+
 def read(reading: kernels.Reading, n_classes: int, weights: Floats | None) -> Samples:
     """The samples of what the loop over the rows found."""
     return Samples(n_classes, weights, reading.rank, *reading.facts.T)
 
 
-def _samples(
-    probs: npt.ArrayLike, labels: npt.ArrayLike, ties: npt.ArrayLike | None, weights: npt.ArrayLike | None
+def samples_of(
+    probs: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    ties: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
 ) -> Samples:
+    """The samples of probabilities and labels as a caller gives them."""
     p, y, z, w = check_samples(probs, labels, ties, weights)
     return read(kernels.reliability(p, y, w, z), p.shape[1], w)

@@ -21,7 +21,7 @@ def smooth_gaps(probs: Floats, hits: Floats, weights: Floats, space: str) -> Flo
     x = probs if space == "kde" else np.clip(logit(probs), -REACH, REACH)
     half = 3 * bandwidth(x, weights)
     answers, of_hits, mass = (_density(x, part, half, space) for part in (weights * probs, weights * hits, weights))
-    return np.abs(answers - of_hits) / mass
+    return np.minimum(np.abs(answers - of_hits) / mass, 1.0)
 
 
 def _density(x: Floats, mass: Floats, half: float, space: str) -> Floats:
