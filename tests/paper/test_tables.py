@@ -12,6 +12,7 @@ from infocal.paper.results import run_table
 from infocal.paper.run import reproduce, targets
 from infocal.paper.settings import Setting
 from infocal.paper.tables import TABLES
+from infocal.paper.trained import give_parts
 
 LABEL = "tab:app_acc_fix_ImageNet_inceptionresnet"
 
@@ -103,3 +104,20 @@ def test_progress_counts_every_step(lab: Lab) -> None:
     reproduce(targets([LABEL, "SkvsSmerge"]), [lab], lambda done, steps, _: told.append((done, steps)))
     steps = 4 * lab.splits + 1
     assert told == [(i, steps) for i in range(steps + 1)]
+
+
+def test_files_of_three_trainings_are_its_parts(lab: Lab) -> None:
+    sets = [
+        Lab(lab.samples._replace(name=f"made_{name}"), 1, store=lab.store) for name in ("plain", "entropy", "mixup")
+    ]
+    give_parts(sets)
+    result = run_table(TABLES["tab:during_training_calibration"], sets[0])
+    assert result.ran_on == ("made_plain", "made_entropy", "made_mixup")
+
+
+def test_wide_headings_are_broken(lab: Lab) -> None:
+    grid = grid_of(run_table(TABLES["table:bigcomparison"], lab))
+    lines = FORMATS["text"](grid).splitlines()
+    assert "CIFAR100 (WRN)" in lines[2]
+    assert "top-1 ECE" in lines[3]
+    assert max(map(len, lines)) < 250

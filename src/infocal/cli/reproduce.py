@@ -70,12 +70,14 @@ def _labs(options: argparse.Namespace) -> "list[Lab]":
     from ..paper.lab import Lab
     from ..paper.splits import read_samples
     from ..paper.store import Store
+    from ..paper.trained import give_parts
 
     splits = check_count("--splits", options.splits, 1)
     store = Store(Path(options.work) / "cells")
-    return [
-        Lab(read_samples(read(str(path)), path.stem), splits, options.solver, store) for path in _files(options.data)
-    ]
+    files = _files(options.data)
+    labs = [Lab(read_samples(read(str(path)), path.stem), splits, options.solver, store) for path in files]
+    give_parts(labs)
+    return labs
 
 
 def _files(paths: list[str]) -> list[Path]:

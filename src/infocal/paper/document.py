@@ -31,8 +31,8 @@ DEVIATIONS = (
     "paper's, after Zhang et al. (2020), compares the rate with the answer itself, and so measures the width of the "
     "kernel too.",
     "The information of a binning is taken under kernel densities of the calibration samples, in nats.",
-    "Where no logits of networks trained with entropy regularisation or mixup are given, all three parts of "
-    "`tab:during_training_calibration` run on the same logits.",
+    "`tab:during_training_calibration` needs networks trained in three ways: files named ..._plain, ..._entropy and "
+    "..._mixup, or else the packaged logits of such networks. Without either all three parts run on the same logits.",
     "The imbalanced set is drawn from balanced logits with the class counts of the SVHN test set; of more than ten "
     "classes, each tenth has one of the ten priors. Its calibration samples are drawn at random, not class by class. "
     "Sets that are imbalanced by themselves are taken as they are, with groups chosen by prior.",

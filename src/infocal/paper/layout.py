@@ -89,8 +89,10 @@ def _difference(value: Value, form: str) -> str:
 
 
 def set_text(grid: Grid) -> str:
-    """Columns of equal width."""
-    lines = [grid.headings, *grid.rows]
+    """Columns of equal width; what a heading is a part of stands above it."""
+    parts = [heading.rpartition(": ") for heading in grid.headings]
+    above = [tuple(part for part, _, _ in parts)] if any(part for part, _, _ in parts) else []
+    lines = [*above, tuple(name for _, _, name in parts), *grid.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     set_lines = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
     return "\n".join([f"{grid.label}: {grid.title}", "", *set_lines, *([grid.note] if grid.note else []), ""])
@@ -103,9 +105,10 @@ def _aligned(line: tuple[str, ...], widths: list[int]) -> list[str]:
 
 def set_markdown(grid: Grid) -> str:
     """A pipe table."""
+    headings = tuple(heading.replace(": ", ":<br>") for heading in grid.headings)
     rule = ["---" if i < 2 else "---:" for i in range(len(grid.headings))]
-    lines = [f"| {' | '.join(line)} |" for line in (grid.headings, rule, *grid.rows)]
-    return "\n".join([f"### `{grid.label}`", "", f"{grid.title}. {grid.note}".strip(), "", *lines, ""])
+    lines = [f"| {' | '.join(line)} |" for line in (headings, rule, *grid.rows)]
+    return "\n".join([f"## `{grid.label}`", "", f"{grid.title}. {grid.note}".strip(), "", *lines, ""])
 
 
 def set_latex(grid: Grid) -> str:
