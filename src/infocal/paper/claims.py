@@ -259,7 +259,10 @@ OF_SHARING = tuple(
 )
 OF_IMBALANCE = tuple(
     Claim(
-        f"imbalanced, {name}", f"I-Max w. GP has the least {name} with SVHN's priors", "4.4", _best_imbalanced(measure)
+        f"imbalanced, {name}",
+        f"with imbalanced classes, I-Max w. GP has the least {name}",
+        "4.4",
+        _best_imbalanced(measure),
     )
     for name, measure in (
         ("top-1 ECE", "top1_ece"),

@@ -25,7 +25,18 @@ def draw(figure: Figure) -> Any:
         draw_panel(axes, panel)
     for axes in sheet.axes[count:]:
         axes.set_axis_off()
+    _name(sheet, sheet.axes[:count])
     return sheet
+
+
+def _name(sheet: Any, panels: list[Any]) -> None:
+    """The names of what is drawn: below all panels where these share them, else in each."""
+    names = [axes.get_legend_handles_labels() for axes in panels]
+    if all(labels == names[0][1] for _, labels in names):
+        sheet.legend(*names[0], loc="outside lower center", ncols=len(names[0][1]), fontsize=8, frameon=False)
+        return
+    for axes in panels:
+        axes.legend(fontsize=8, frameon=False)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -53,7 +64,6 @@ def draw_panel(axes: Any, panel: Panel) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
 
 
 def _draw_curve(axes: Any, curve: Curve, colour: str) -> None:
