@@ -60,6 +60,19 @@ def summarise(
     return points, hits, smaller
 
 
+def reached(logits: Array, labels: Ints, weights: Floats | None, groups: Ints, shift: float) -> Floats:
+    """Masses of points, of hits, and of the smaller of sigmoid and its complement (3, G, 16384) below the upper end of
+    each of 256 cells per unit from -32 to 32, every end moved by `shift`; the last one is beyond all points."""
+    x, ends = logodds(logits.astype(np.float64)), np.append(np.arange(1, 16384) / 256 - 32 + shift, np.inf)
+    mass = np.ones(len(x)) if weights is None else weights
+    out = np.zeros((3, groups.max() + 1, 16384))
+    for i, k in np.ndindex(*x.shape):
+        first = np.searchsorted(ends, x[i, k], side="right") if x[i, k] < np.inf else 16383
+        for row, term in zip(out, (1.0, float(labels[i] == k), sigmoid(-abs(x[i, k]))), strict=True):
+            row[groups[k], first] += mass[i] * term
+    return out.cumsum(axis=2)
+
+
 def rank(probs: Array, ties: Array, k: int) -> list[list[int]]:
     """Best classes first; equal probabilities by ties, then by index."""
     return [
@@ -253,14 +266,19 @@ def mass_bins(x: Floats, weights: Floats, n_bins: int) -> list[int]:
     return [math.floor(n_bins * (math.fsum(w for v, w in zip(x, weights, strict=True) if v < p) / whole)) for p in x]
 
 
-def smooth_error(x: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1) -> float:
-    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, answers being its sigmoid."""
+def smooth_error(
+    x: Floats, told: Floats, hits: Floats, weights: Floats, half: float, norm: int | str = 1, folded: bool = False
+) -> float:
+    """Norm of |mean answer - rate of hits| under a triweight kernel on the line of x, which may be folded at 0, 1."""
+
+    def kernel(distance: float) -> float:
+        return max(1 - (distance / half) ** 2, 0.0) ** 3
+
     gaps = []
     for at in x.tolist():
-        u = [(at - v) / half for v in x.tolist()]
-        near = [w * (1 - t * t) ** 3 if abs(t) < 1 else 0.0 for t, w in zip(u, weights, strict=True)]
-        told = math.fsum(k * (sigmoid(v) - h) for k, v, h in zip(near, x.tolist(), hits, strict=True))
-        gaps.append(abs(told) / math.fsum(near))
+        images = (at, -at, 2 - at) if folded else (at,)
+        near = [w * math.fsum(kernel(v - i) for i in images) for v, w in zip(x.tolist(), weights, strict=True)]
+        gaps.append(abs(math.fsum(k * (p - h) for k, p, h in zip(near, told, hits, strict=True))) / math.fsum(near))
     if norm == "max":
         return max(gaps)
     return (math.fsum(w * g**norm for w, g in zip(weights, gaps, strict=True)) / math.fsum(weights)) ** (1 / norm)

@@ -1,5 +1,7 @@
 """Information: its laws, its slow twins, and the paper's figures of it on real logits."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 
 import infocal
 import oracles
-from conftest import needs_shared, real_logits, reference_arrays, reference_metrics, reference_split
+from conftest import SHARED, needs_shared, real_logits, reference_arrays, reference_metrics, reference_split
 from infocal import information
 from infocal.arrays import Floats
 from infocal.binning.edges import eq_mass_edges, eq_size_edges
@@ -205,6 +207,8 @@ def test_class_divergences_of_odd_samples() -> None:
         (lambda: information.label_entropy(([0.0, 1.0], [0, 1, 1])), "hits: .* shape"),
         (lambda: information.label_entropy(([[0.0, 1.0]], [0, 1])), "logodds: .* shape"),
         (lambda: information.label_entropy(([0.0, 1.0], [0, 1], [1, -1])), "weights: .* row 1"),
+        (lambda: information.label_entropy(([0.0, 1.0],)), "question: "),
+        (lambda: information.label_entropy(np.zeros((2, 2))), "question: "),
         (lambda: information.label_entropy(([0.0, 1.0], [0, 1]), unit="bit"), "unit: .*'bit'"),
         (lambda: information.limit(([0.0, 1.0], [0, 1]), densities="none"), "densities: .*'none'"),
         (lambda: information.of_bins(([0.0, 1.0], [0, 1]), [1.0, 0.0]), "edges: "),
@@ -246,16 +250,19 @@ def test_counts_equal_the_reference(name: str, seed: int) -> None:
 
 
 @needs_shared
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", ["cifar100_wrn16-4", "cifar10_wrn16-4"])
-def test_densities_agree_with_the_reference(name: str) -> None:
-    """Another kernel and bandwidth, so the same only to a percent."""
+def test_densities_agree_with_the_reference(name: str, seed: int) -> None:
+    """Another kernel and grid, so the same only to a percent."""
     logits, labels = real_logits(name)
-    fitted = reference_split(name, 0)[0][:1000]
+    fitted = reference_split(name, seed)[0][:1000]
     density = information.smoothed(information.one_vs_rest(logits[fitted], labels[fitted])[0])
-    arrays, metrics = reference_arrays(name, 0), reference_metrics(name, 0)
+    arrays, metrics = reference_arrays(name, seed), reference_metrics(name, seed)
     for method in ("imax_sCW", "eqmass_sCW", "eqsize_sCW"):
-        edges = arrays[f"{method}_edges"][0]
-        assert information.of_bins(density, edges, unit="bits") == pytest.approx(
-            metrics[method]["MI_kde_bits"], rel=0.01
-        )
-        assert information.rate(density, edges, unit="bits") == pytest.approx(metrics[method]["R_kde_bits"], rel=0.01)
+        edges, known = arrays[f"{method}_edges"][0], metrics[method]
+        assert information.of_bins(density, edges, unit="bits") == pytest.approx(known["MI_kde_bits"], rel=0.01)
+        assert information.rate(density, edges, unit="bits") == pytest.approx(known["R_kde_bits"], rel=0.01)
+    if seed == 0:
+        known = json.loads((SHARED / "oracle" / f"{name}.json").read_text())["kde_upper_bound_seed0"]
+        assert information.label_entropy(density, unit="bits") == pytest.approx(known["H_y_bits"], rel=1e-6)
+        assert information.limit(density, unit="bits") == pytest.approx(known["MI_y_lambda_bits"], rel=0.005)

@@ -196,6 +196,11 @@ def test_bad_probabilities_are_named_with_their_row(bad: float) -> None:
         infocal.evaluate(probs, labels)
 
 
+def test_logits_are_not_taken_for_probabilities() -> None:
+    with pytest.raises(ValueError, match="probs: expected numbers from 0 to 1"):
+        infocal.evaluate([[2.0, -1.0], [0.5, 0.25]], [0, 1])
+
+
 # -- forms ----------------------------------------------------------------------------------------------------------
 
 

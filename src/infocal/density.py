@@ -34,14 +34,19 @@ def kde(x: Floats, weights: Floats, at: Floats, half_width: float | None = None)
     return np.interp(at, low + step * np.arange(cells), density)
 
 
-def bandwidth(x: Floats, weights: Floats) -> float:
-    """Silverman's rule (1986, eq. 3.31): 0.9 min(std, IQR / 1.34) n^(-1/5), where weights count samples."""
-    order = np.argsort(x)
-    reached = np.cumsum(weights[order])
-    quarter, three = x[order][np.searchsorted(reached, np.array([0.25, 0.75]) * reached[-1])]
+def bandwidth(x: Floats, weights: Floats, robust: bool = True) -> float:
+    """Silverman's rule (1986, eq. 3.31): 0.9 min(std, IQR / 1.34) n^(-1/5), where weights count samples.
+
+    The quartiles guard against long tails. Where there are none, as on [0, 1], they mistake a crowd at one end for the
+    whole; the standard deviation alone, not `robust`, does not.
+    """
     mean = np.average(x, weights=weights)
-    spread = float(np.sqrt(np.average((x - mean) ** 2, weights=weights)))
-    robust = float(three - quarter) / 1.34
-    scale = min(spread, robust) if robust > 0 else spread
+    scale = float(np.sqrt(np.average((x - mean) ** 2, weights=weights)))
+    if robust:
+        order = np.argsort(x)
+        reached = np.cumsum(weights[order])
+        quarter, three = x[order][np.searchsorted(reached, np.array([0.25, 0.75]) * reached[-1])]
+        between = float(three - quarter) / 1.34
+        scale = min(scale, between) if between > 0 else scale
     equal = scale <= 1e-12 * np.abs(x).max()  # up to the rounding of their mean
-    return 0.9 * (1.0 if equal else scale) * float(reached[-1]) ** -0.2
+    return 0.9 * (1.0 if equal else scale) * float(weights.sum()) ** -0.2

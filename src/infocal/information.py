@@ -48,6 +48,7 @@ PROBES = 1024  # posteriors at which its optimality is checked
 STEPS = 4000  # at most, of Blahut-Arimoto
 CHECKED = 50  # steps between checks
 CLOSE = 2e-5  # of I(y; logodds): an optimum known this well is found
+TINY = 1e-9  # nats: where there is nothing to keep, rounding
 NEGLIGIBLE = 1e-15  # share of a code that nothing would miss
 BETAS = np.geomspace(1.0, 4096.0, 37)
 
@@ -202,6 +203,8 @@ def _masses(asked: Binary) -> Masses:
 def _ask(question: Question, densities: str = "counts") -> Binary:
     if densities not in {"counts", "kde"}:
         raise ValueError(f'densities: expected "counts" or "kde", got {densities!r}')
+    if not isinstance(question, Binary | tuple) or (isinstance(question, tuple) and len(question) not in {2, 3}):
+        raise ValueError("question: expected a Binary or a tuple (logodds, hits) or (logodds, hits, weights)")
     asked = question if isinstance(question, Binary) else _checked(*question)
     return smoothed(asked) if densities == "kde" and not isinstance(asked, Density) else asked
 
@@ -297,7 +300,7 @@ def _best_code(
         taken = _entropy(share) + _entropy(of_code) - _entropy(joint.ravel())
         best = most + (share @ log_sum + _slack(posterior, share, log_sum, beta, probes)) / beta
         gap = float(best - (information - taken / beta))
-        if gap <= CLOSE * most:
+        if gap <= CLOSE * most + TINY:
             break
     return (of_code, told), (max(taken, 0.0), max(information, 0.0), max(gap, 0.0))
 

@@ -20,8 +20,8 @@ __all__ = ["SOLVERS", "Binning", "Masses", "Trace", "alternate", "fit_imax", "ke
 
 SOLVERS = ("exact", "alternating")
 STEPS = 200  # of the alternating updates, as in the paper
-DIRECT = 1 << 14  # points that the programme takes as they are; more are first solved in blocks of the line
-BLOCKS = 64  # blocks per unit of log-odds
+DIRECT = 1 << 11  # points that the programme takes as they are; more are first solved in blocks of the line
+BLOCKS = 128  # blocks per unit of log-odds
 
 
 @record
@@ -117,24 +117,26 @@ def _best_cuts(problem: Binary, sums: Masses, n_bins: int) -> tuple[Ints, float]
     line, then one by one in the blocks around each cut: blocks see every basin of the cost, points find its bottom."""
     n = len(problem.logodds)
     if n <= DIRECT:
-        return _solve(sums, np.arange(n + 1), n_bins), 0.0
+        return kernels.solve_edges("information", sums.hits, sums.misses, n_bins)[0], 0.0
     block = np.floor(problem.logodds.clip(-64.0, 64.0) * BLOCKS)
     first = np.append(np.flatnonzero(np.append(True, block[1:] != block[:-1])), n)
-    cuts = coarse = _solve(sums, first, n_bins)
-    for _ in range(STEPS):
-        before, at = cuts, np.searchsorted(first, cuts, side="right") - 1
-        near = [np.arange(first[max(b - 1, 0)], first[min(b + 2, len(first) - 1)]) for b in at]
-        cuts = _solve(sums, np.unique(np.concatenate((first, *near))), n_bins)
-        if np.array_equal(cuts, before):
-            break
+    at, _ = kernels.solve_edges("information", sums.hits[first], sums.misses[first], n_bins)
+    cuts = _settled(sums, first, at)
     within_blocks = kept(sums, first[1:-1])
-    found, most = kept(sums, cuts)[0], kept(sums, coarse)[0] + within_blocks[1] - within_blocks[0]
+    found, most = kept(sums, cuts)[0], kept(sums, first[at])[0] + within_blocks[1] - within_blocks[0]
     return cuts, max(most - found, 0.0)
 
 
-def _solve(sums: Masses, candidates: Ints, n_bins: int) -> Ints:
-    cuts, _ = kernels.solve_edges("information", sums.hits[candidates], sums.misses[candidates], n_bins)
-    return candidates[cuts]
+def _settled(sums: Masses, first: Ints, at: Ints) -> Ints:
+    """Cuts moved to the best points near by, from the starts of these blocks on, until they stay."""
+    cuts = first[at]
+    for _ in range(STEPS):
+        windows = first[[np.maximum(at - 1, 0), np.minimum(at + 2, len(first) - 1)]]
+        before, cuts = cuts, kernels.solve_edges("information", sums.hits, sums.misses, len(cuts) + 1, windows)[0]
+        if np.array_equal(cuts, before):
+            break
+        at = np.minimum(np.searchsorted(first, cuts, side="right") - 1, len(first) - 2)
+    return cuts
 
 
 # -- alternating ---------------------------------------------------------------------------------------------------

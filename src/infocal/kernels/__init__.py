@@ -14,8 +14,10 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array, Floats, Ints, bad_probs_row, bad_row
+from ..numerics import sigmoid
 from . import _native
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
 
 Part = TypeVar("Part")
 
+LARGE = 1 << 22  # bytes: from here on the pages of a result are worth keeping for the next one
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
 
@@ -58,6 +61,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+def _room(logits: Array, dtype: npt.DTypeLike = None) -> Array:
+    """An array for a result of this shape, and type unless another is given."""
+    kind = np.dtype(logits.dtype if dtype is None else dtype)
+    if logits.size * kind.itemsize < LARGE:
+        return np.empty(logits.shape, dtype=kind)
+    return (_native.room_single if kind == np.float32 else _native.room_double)(*logits.shape)
+
+
 def _over_blocks(logits: Array, size: int, loop: Callable[[slice], int]) -> None:
     """Run `loop` on blocks of rows; raise for the first bad row, whichever thread met it."""
     n = len(logits)
@@ -76,14 +87,14 @@ def _block_size(logits: Array) -> int:
 def logodds(logits: Array) -> Floats:
     """Log-odds of every class, in double precision: z_k - log sum of e^z_j over the others, never through
     probabilities."""
-    out = np.empty(logits.shape)
+    out = _room(logits, np.float64)
     _over_blocks(logits, _block_size(logits), lambda block: _native.logodds(logits[block], out[block]))
     return out
 
 
 def apply(logits: Array, edges: Floats, bounds: Floats, values: Floats, group_of: Ints) -> Array:
     """Value of the bin of every class's log-odds: edges and bounds (G, E), values (G, E + 1), group_of (K,)."""
-    out = np.empty(logits.shape, dtype=logits.dtype)
+    out = _room(logits)
 
     def loop(block: slice) -> int:
         return _native.apply(logits[block], edges, bounds, values, group_of, out[block])
@@ -109,8 +120,14 @@ def summarise(
     logits: Array, labels: Ints, weights: Floats | None, group_of: Ints, reach: float, per_unit: float
 ) -> tuple[Floats, Floats, Floats]:
     """Mass of points, mass of hits and mass of the smaller of sigmoid and its complement, each (G, cells), over the
-    log-odds line from -reach to reach in cells of width 1 / per_unit; the end cells take what lies beyond."""
+    log-odds line from -reach to reach in cells of width 1 / per_unit; the end cells take what lies beyond.
+
+    Single logits are summarised in single precision: what comes out is that of log-odds that are off by no more than
+    their own rounding and a thousandth of a cell, in which the sigmoid is taken to be straight.
+    """
     shape = (int(group_of.max()) + 1, round(2 * reach * per_unit))
+    if logits.dtype == np.float32:
+        return _tallied(logits, labels, weights, group_of, reach, shape)
 
     def loop(block: slice, part: Floats) -> int:
         w = None if weights is None else weights[block]
@@ -120,9 +137,28 @@ def summarise(
     return points, hits, smaller
 
 
+def _tallied(
+    logits: Array, labels: Ints, weights: Floats | None, group_of: Ints, reach: float, shape: tuple[int, int]
+) -> tuple[Floats, Floats, Floats]:
+    per_unit = shape[1] / (2 * reach)
+    grain = _grain(len(logits), weights) * 2.0 ** int(np.frexp(logits.shape[1])[1])  # a sample has K points
+
+    def loop(block: slice) -> tuple[int, list[Floats]]:
+        tables = list(np.zeros((3, *shape)))
+        w = None if weights is None else weights[block]
+        return _native.tally(logits[block], labels[block], w, grain, group_of, reach, per_unit, *tables), tables
+
+    points, hits, offsets = _added(logits, loop, lambda row: bad_row(logits, row))
+    ends = sigmoid(-np.abs(np.linspace(-reach, reach, shape[1] + 1)))
+    chord = ends - ends * (1 - ends) * (1 - 2 * ends) / (12 * per_unit**2)  # of the mean of the sigmoid in a cell
+    # told by the lower end of a quantum, or of the next one where single precision rounds up to it: half of the time
+    inside = (offsets + points / 4) / _native.QUANTA
+    return points, hits, points * chord[:-1] + inside * np.diff(chord)
+
+
 def softmax(logits: Array, inverse: float = 1.0) -> Array:
     """Softmax at this inverse temperature, in the type of the logits; a masked class stays at 0 even where it is 0."""
-    out = np.empty(logits.shape, dtype=logits.dtype)
+    out = _room(logits)
     _over_blocks(logits, _block_size(logits), lambda block: _native.softmax(logits[block], inverse, out[block]))
     return out
 
@@ -164,6 +200,26 @@ def _summed(logits: Array, shape: tuple[int, ...], loop: Callable[[slice, Floats
         if bad >= 0:
             raise bad_row(logits, block.start + bad)
         total += part
+    return total
+
+
+def _grain(n: int, weights: Floats | None) -> float:
+    """A power of two from the total mass up, and a half: adding and subtracting it rounds a term so that sums of terms
+    are exact, whatever their order."""
+    return 1.5 * 2.0 ** int(np.frexp(n if weights is None else weights.sum())[1])
+
+
+def _added(
+    rows: Array, loop: Callable[[slice], tuple[int, list[Floats]]], error: Callable[[int], ValueError]
+) -> list[Floats]:
+    """Totals of the tables of exact sums that `loop` returns for a block of rows, one for each thread."""
+    n, size = len(rows), _block_size(rows)
+    blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    total: list[Floats] = []
+    for block, (bad, tables) in zip(blocks, _in_order(loop, blocks), strict=True):
+        if bad >= 0:
+            raise error(block.start + bad)
+        total = [np.add(old, new, out=old) for old, new in zip(total, tables, strict=True)] if total else tables
     return total
 
 
@@ -227,8 +283,7 @@ def reliability(
     edges, thresholds, home = wanted.edges, wanted.thresholds, wanted.home
     cells = edges.shape[1] + 1 + len(thresholds) if bins else 0
     facts, rank = np.empty((n, 4)), np.empty(n, dtype=np.int64)
-    # a power of two from the total mass up: adding and subtracting it rounds a term so that sums of terms are exact
-    grain = 1.5 * 2.0 ** int(np.frexp(n if weights is None else weights.sum())[1])
+    grain = _grain(n, weights)
 
     def loop(block: slice) -> tuple[int, list[Floats]]:
         tables = [np.zeros((K, cells)), *np.zeros((2, 1 if pooled else K, cells)), np.zeros(thresholds.shape)]
@@ -236,19 +291,17 @@ def reliability(
         given = (probs[block], labels[block], w, z, edges, thresholds, home, grain)
         return _native.reliability(*given, facts[block], rank[block], *tables), tables
 
-    size = _block_size(probs)
-    blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
-    total: list[Floats] = []
-    for block, (bad, tables) in zip(blocks, _in_order(loop, blocks), strict=True):
-        if bad >= 0:
-            raise bad_probs_row(probs, ties, block.start + bad)
-        total = [np.add(old, new, out=old) for old, new in zip(total, tables, strict=True)] if total else tables
+    total = _added(probs, loop, lambda row: bad_probs_row(probs, ties, row))
     return Reading(facts, rank, *total)
 
 
-def solve_edges(cost: Literal["information", "squares"], low: Floats, high: Floats, n_bins: int) -> tuple[Ints, float]:
+def solve_edges(
+    cost: Literal["information", "squares"], low: Floats, high: Floats, n_bins: int, windows: Ints | None = None
+) -> tuple[Ints, float]:
     """Cuts (n_bins - 1,) of sorted points into consecutive bins of least total cost, and that cost; see
-    partition.hpp for the running sums it takes."""
+    partition.hpp for the running sums it takes. `windows` (2, n_bins - 1) are the first and last place of each cut."""
+    if windows is None:
+        windows = np.repeat([[0], [len(low) - 1]], n_bins - 1, axis=1)
     cuts = np.empty(n_bins - 1, dtype=np.int64)
-    total = _native.solve_edges(cost == "information", low, high, cuts)
+    total = _native.solve_edges(cost == "information", low, high, *windows, cuts)
     return cuts, total

@@ -14,10 +14,12 @@ struct Binnings {
 };
 
 // Writes the value of the bin of every class's log-odds; returns the first bad row, or -1. Rows whose
-// log-odds are too near an edge for a fast comparison are decided by the exact `logodds` loop, so that
+// log-odds are too near an edge for a fast comparison are decided by the exact loop, so that
 // every instruction set gives the same answer.
+template <class T> using LogoddsAt = decltype(Rows<T>::logodds_at);
+
 template <class T>
-using Apply = int64_t (*)(const Matrix<T> &, const Binnings &, decltype(Rows<T>::logodds) logodds, T *out,
+using Apply = int64_t (*)(const Matrix<T> &, const Binnings &, LogoddsAt<T>, T *out,
                           double *scratch);
 
 struct Applies {

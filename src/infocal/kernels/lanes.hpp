@@ -15,12 +15,14 @@ template <> struct Lanes<float> {
     typedef float V __attribute__((vector_size(INFOCAL_WIDTH)));
     typedef uint32_t U __attribute__((vector_size(INFOCAL_WIDTH)));
     static V exp(V x) { return exp_single<V, U>(x); }
+    static V exp_rough(V x) { return exp_short<V, U>(x); }
     static constexpr double rounding = 6e-8;  // half an ulp
 };
 template <> struct Lanes<double> {
     typedef double V __attribute__((vector_size(INFOCAL_WIDTH)));
     typedef uint64_t U __attribute__((vector_size(INFOCAL_WIDTH)));
     static V exp(V x) { return exp_double<V, U>(x); }
+    static V exp_rough(V x) { return exp(x); }
     static constexpr double rounding = 1.2e-16;
 };
 template <class T> using V = typename Lanes<T>::V;
@@ -34,6 +36,10 @@ template <class T> inline V<T> load(const T *from) {
     memcpy(&v, from, sizeof(v));
     return v;
 }
+
+typedef int32_t Whole __attribute__((vector_size(INFOCAL_WIDTH)));
+
+inline Whole to_whole(V<float> x) { return __builtin_convertvector(x, Whole); }
 
 // Where one vector is at least, or below, another: a mask that two selections can share.
 #if defined(__AVX512F__)
@@ -59,11 +65,19 @@ template <class T> struct Mask {
     static Mask below(V<T> a, V<T> b) { return {(typename Lanes<T>::U)(a < b)}; }
     V<T> pick(V<T> yes, V<T> no) const { return bits ? yes : no; }
 };
+#if defined(__AVX2__)
+template <class T> inline bool any(Mask<T> mask) {
+    return !_mm256_testz_si256((__m256i)mask.bits, (__m256i)mask.bits);
+}
+#elif defined(__SSE2__)
+template <class T> inline bool any(Mask<T> mask) { return _mm_movemask_epi8((__m128i)mask.bits) != 0; }
+#else
 template <class T> inline bool any(Mask<T> mask) {
     uint64_t words[INFOCAL_WIDTH / 8], all = 0;
     memcpy(words, &mask.bits, sizeof(words));
     for (uint64_t word : words) all |= word;
     return all != 0;
 }
+#endif
 template <class T> inline Mask<T> either(Mask<T> a, Mask<T> b) { return {a.bits | b.bits}; }
 #endif

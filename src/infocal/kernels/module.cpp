@@ -7,17 +7,20 @@
 
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "apply.hpp"
+#include "memory.hpp"
 #include "partition.hpp"
 #include "ranks.hpp"
 #include "reliability.hpp"
 #include "rows.hpp"
 #include "softmax.hpp"
+#include "summary.hpp"
 
 namespace nb = nanobind;
 using namespace infocal;
@@ -33,14 +36,19 @@ struct Compiled {  // the loops of one instruction set
     const Applies *applies;
     const Softmaxes *softmaxes;
     const Reader *reader;
+    const Summarise *summarise;
+    const BestCuts *best_cuts;
 };
 
 std::vector<Compiled> instruction_sets() {
-    std::vector<Compiled> sets = {{&baseline, &applies::baseline, &softmaxes::baseline, &baseline_reader}};
+    std::vector<Compiled> sets = {{&baseline, &applies::baseline, &softmaxes::baseline, &baseline_reader,
+                                   &summaries::baseline, &partitions::baseline}};
 #ifdef INFOCAL_X86_LEVELS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({&avx2, &applies::avx2, &softmaxes::avx2, &avx2_reader});
-    if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({&avx512, &applies::avx512, &softmaxes::avx512, &avx512_reader});
+    if (__builtin_cpu_supports("x86-64-v3")) 
+        sets.push_back({&avx2, &applies::avx2, &softmaxes::avx2, &avx2_reader, &summaries::avx2, &partitions::avx2});
+    if (__builtin_cpu_supports("x86-64-v4")) 
+        sets.push_back({&avx512, &applies::avx512, &softmaxes::avx512, &avx512_reader, &summaries::avx512, &partitions::avx512});
 #endif
     return sets;
 }
@@ -99,6 +107,17 @@ class Scratch {
     std::vector<double> room;
 };
 
+// A matrix for a large result, whose pages are given back when it dies.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<2>> room(size_t rows, size_t columns) {
+    const Pages pages = take_pages(rows * columns * sizeof(T));
+    if (!pages.data) throw std::bad_alloc();
+    nb::capsule owner(new Pages(pages), [](void *held) noexcept {
+        const std::unique_ptr<Pages> given(static_cast<Pages *>(held));
+        give_back(*given);
+    });
+    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(pages.data, {rows, columns}, owner);
+}
+
 template <class T> int64_t logodds(const Logits<T> &logits, Table<double> out) {
     nb::gil_scoped_release free;
     Scratch scratch(logits.shape(1));
@@ -112,7 +131,7 @@ int64_t apply(const Logits<T> &logits, Table<const double> edges, Table<const do
     Scratch scratch(logits.shape(1));
     const Binnings bins = {int64_t(edges.shape(0)), int64_t(edges.shape(1)), edges.data(), bounds.data(),
                            values.data(), group_of.data()};
-    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds, out.data(), scratch.data());
+    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds_at, out.data(), scratch.data());
 }
 
 template <class T>
@@ -124,6 +143,17 @@ int64_t summarise(const Logits<T> &logits, Line<const int64_t> labels, std::opti
     const Grid grid = {int64_t(points.shape(1)), reach, per_unit};
     return rows_of(T()).summarise(matrix(logits), labels.data(), weights ? weights->data() : nullptr, group_of.data(),
                                   grid, {points.data(), hits.data(), smaller.data()}, scratch.data());
+}
+
+int64_t tally(const Logits<float> &logits, Line<const int64_t> labels, std::optional<Line<const double>> weights,
+              double grain, Line<const int64_t> group_of, double reach, double per_unit, Table<double> points,
+              Table<double> hits, Table<double> offsets) {
+    nb::gil_scoped_release free;
+    Scratch scratch(logits.shape(1));
+    const Grid grid = {int64_t(points.shape(1)), reach, per_unit};
+    const Masses masses = {weights ? weights->data() : nullptr, grain, grain * double(QUANTA)};
+    return (*chosen.summarise)(matrix(logits), labels.data(), masses, group_of.data(), int64_t(points.shape(0)), grid,
+                               {points.data(), hits.data(), offsets.data()}, scratch.data());
 }
 
 template <class T> void rank(Table<const T> probs, Table<const T> ties, Table<int64_t> out) {
@@ -164,10 +194,12 @@ int64_t reliability(const Logits<T> &probs, Line<const int64_t> labels, std::opt
                 {excess.data(), mass.data(), hits.data(), kept.data(), mass.shape(0) < excess.shape(0), grain});
 }
 
-double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<int64_t> cuts) {
+double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<const int64_t> from,
+                   Line<const int64_t> to, Line<int64_t> cuts) {
     nb::gil_scoped_release free;
     const Cost cost = information ? Cost::information : Cost::squares;
-    return best_cuts(cost, low.data(), high.data(), int64_t(low.shape(0)) - 1, int64_t(cuts.shape(0)) + 1, cuts.data());
+    const Sums sums = {low.data(), high.data(), int64_t(low.shape(0)) - 1};
+    return (*chosen.best_cuts)(cost, sums, {from.data(), to.data(), int64_t(cuts.shape(0))}, cuts.data());
 }
 
 // Nothing is converted on the way in: a copy made of an output would swallow what is written to it.
@@ -190,7 +222,12 @@ template <class T> void define(nb::module_ &m) {
 NB_MODULE(_native, m) {
     define<float>(m);
     define<double>(m);
-    m.def("solve_edges", &solve_edges, nb::arg(), as_is(), as_is(), as_is());
+    m.def("room_single", &room<float>);
+    m.def("room_double", &room<double>);
+    m.def("tally", &tally, as_is(), as_is(), as_is().none(), nb::arg(), as_is(), nb::arg(), nb::arg(), as_is(), as_is(),
+          as_is());
+    m.attr("QUANTA") = QUANTA;
+    m.def("solve_edges", &solve_edges, nb::arg(), as_is(), as_is(), as_is(), as_is(), as_is());
     m.def("use_instruction_set", &use_instruction_set);
     m.def("instruction_sets", &available_instruction_sets);
     m.def("instruction_set", [] { return std::string(chosen.rows->name); });

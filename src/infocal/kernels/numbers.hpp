@@ -26,7 +26,23 @@ template <class V, class U> static inline V exp_single(V x) {
     return x < -87.0f ? V{} : p * bits_as<V>(scale);
 }
 
-// The same in double precision; Taylor to degree 13 on |r| < 0.35. Relative error < 4e-16.
+// The same in fewer steps, with a relative error up to 2e-7 (1 + |x|): no more than x itself has from rounding. A power
+// of two on [-1/2, 1/2] is a polynomial of least relative error.
+template <class V, class U> static inline V exp_short(V x) {
+    const float magic = 12582912.0f;
+    V y = x * 1.44269504f;
+    V t = y + magic;
+    V f = y - (t - magic);
+    V p = f * 1.3276472168e-3f + 9.6755413310e-3f;
+    p = p * f + 5.5507132729e-2f;
+    p = p * f + 2.4022119724e-1f;
+    p = p * f + 6.9314696707e-1f;
+    p = p * f + 1.0f;
+    U scale = (bits_as<U>(t) << 23) + (127u << 23);
+    return x < -87.0f ? V{} : p * bits_as<V>(scale);
+}
+
+// e^x in double precision; Taylor to degree 13 on |r| < 0.35. Relative error < 4e-16.
 template <class V, class U> static inline V exp_double(V x) {
     const double magic = 6755399441055744.0;  // 1.5 * 2^52
     V t = x * 1.4426950408889634 + magic;
@@ -53,19 +69,18 @@ static inline double exp_(double x) { return exp_double<double, uint64_t>(x); }
 
 // log x for normal x > 0 (NaN stays NaN): x = 2^e m with m in [1/sqrt 2, sqrt 2), then the series of
 // log((1+s)/(1-s)). Absolute error near x = 1 below 2e-16.
-static inline double log_(double x) {
-    const uint64_t bits = bits_as<uint64_t>(x);
+template <class V, class U> static inline V log_any(V x) {
+    const U bits = bits_as<U>(x);
     const double magic = 4503599627370496.0;  // 2^52, to turn the exponent into a double without a cast
-    double e = bits_as<double>((bits >> 52) | bits_as<uint64_t>(magic)) - (magic + 1023.0);
-    double m = bits_as<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
-    const bool big = m > 1.4142135623730951;
+    V e = bits_as<V>((bits >> 52) | bits_as<uint64_t>(magic)) - (magic + 1023.0);
+    V m = bits_as<V>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+    const auto big = m > 1.4142135623730951;
     m = big ? m * 0.5 : m;
     e = big ? e + 1.0 : e;
-    double f = m - 1.0;
-    double s = f / (2.0 + f);
-    double z = s * s;
-    double p = 1.0 / 23;
-    p = p * z + 1.0 / 21;
+    V f = m - 1.0;
+    V s = f / (2.0 + f);
+    V z = s * s;
+    V p = z * (1.0 / 23) + 1.0 / 21;
     p = p * z + 1.0 / 19;
     p = p * z + 1.0 / 17;
     p = p * z + 1.0 / 15;
@@ -76,7 +91,9 @@ static inline double log_(double x) {
     p = p * z + 1.0 / 5;
     p = p * z + 1.0 / 3;
     // log m = 2s + 2s z p, with 2s = f - s f kept exact in f
-    double log_m = f - (s * f - 2.0 * s * z * p);
-    double value = e * 6.93147180369123816490e-01 + (log_m + e * 1.90821492927058770002e-10);
+    V log_m = f - (s * f - 2.0 * s * z * p);
+    V value = e * 6.93147180369123816490e-01 + (log_m + e * 1.90821492927058770002e-10);
     return x == x ? value : x;
 }
+
+static inline double log_(double x) { return log_any<double, uint64_t>(x); }

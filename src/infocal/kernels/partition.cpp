@@ -1,77 +1,160 @@
+// The dynamic programme, compiled once per instruction set, with the same bits on each; see rows.cpp for why nothing
+// from the standard library's templates is used.
 #include "partition.hpp"
 
 #include <math.h>
-
-#include <algorithm>
-#include <vector>
+#include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace infocal {
 namespace {
 
-// What one bin over points [i, j) costs.
+#include "numbers.hpp"
+
+#include "lanes.hpp"
+
+using D = V<double>;
+using U = Lanes<double>::U;
+
+const int64_t WIDTH = lanes<double>;
+
+// What bins from points [i, i + WIDTH) up to point j cost.
 struct Entropy {
     const double *low, *high;
-    static double term(double part, double whole) { return part > 0 ? part * log(whole / part) : 0; }
-    double operator()(int64_t i, int64_t j) const {
-        const double hits = low[j] - low[i], misses = high[i] - high[j];
-        return term(hits, hits + misses) + term(misses, hits + misses);
+
+    static D term(D part, D whole) {
+        const auto some = part > 0.0;
+        const D ratio = whole / (some ? part : D{} + 1.0);
+        return some ? part * log_any<D, U>(ratio) : D{};
+    }
+
+    D operator()(int64_t i, int64_t j) const {
+        const D hits = low[j] - load(low + i), misses = load(high + i) - high[j], whole = hits + misses;
+        return term(hits, whole) + term(misses, whole);
     }
 };
 
 struct Squares {  // up to the sum of w x^2, which no cut changes
     const double *moment, *mass;
-    double operator()(int64_t i, int64_t j) const {
-        const double m = moment[j] - moment[i], w = mass[i] - mass[j];
-        return w > 0 ? -m * m / w : 0;
+
+    D operator()(int64_t i, int64_t j) const {
+        const D m = moment[j] - load(moment + i), w = load(mass + i) - mass[j];
+        const auto some = w > 0.0;
+        return some ? -m * m / (some ? w : D{} + 1.0) : D{};
     }
 };
 
-// One layer of the programme: cost[j] of the first j points in one bin more than `before` used. Both
-// costs obey the quadrangle inequality on sorted points, so the best last cut moves right with j:
-// solving the middle first bounds the cut of all others.
-template <class Cost_> struct Layer {
-    const Cost_ &bin;
-    const std::vector<double> &before;
-    std::vector<double> &cost;
-    int32_t *cut;
+// Where the last cut before a point is best, and the cost of the bins up to that point.
+struct Best {
+    double cost;
+    int64_t cut;
+};
 
-    void solve(int64_t first, int64_t last, int64_t from, int64_t to) {
-        if (first > last) return;
-        const int64_t j = first + (last - first) / 2;
-        double best = INFINITY;
-        int64_t at = from;
-        for (int64_t i = from; i <= std::min(j, to); ++i) {
-            const double value = before[i] + bin(i, j);
-            if (value < best) {
-                best = value;
-                at = i;
-            }
+// One layer of the programme: the best last cut, in a window that starts at `origin`, for each point of the next
+// window. `before` tells what the bins up to a cut cost.
+template <class Bin> struct Layer {
+    const Bin &bin;
+    const double *before;  // (window,), followed by WIDTH values
+    int64_t origin, last;
+    double *cost;
+    int64_t *cut;
+    int64_t first;  // start of the next window
+
+    Best best(int64_t j, int64_t from, int64_t to) const {
+        const int64_t end = j < to ? j : to;
+        Best best = {HUGE_VAL, from};
+        D least = D{} + HUGE_VAL, at = D{};
+        int64_t i = from;
+        for (; i + WIDTH <= end + 1; i += WIDTH) {
+            const D value = load(before + (i - origin)) + bin(i, j);
+            const auto less = value < least;
+            least = less ? value : least;
+            at = less ? D{} + double(i) : at;
         }
-        cost[j] = best;
-        cut[j] = static_cast<int32_t>(at);
-        solve(first, j - 1, from, at);
-        solve(j + 1, last, at, to);
+        if (i <= end) {
+            const D value = load(before + (i - origin)) + bin(i, j);
+            for (int64_t lane = 0; i + lane <= end; ++lane)
+                if (value[lane] < least[lane]) {
+                    least[lane] = value[lane];
+                    at[lane] = double(i);
+                }
+        }
+        for (int64_t lane = 0; lane < WIDTH; ++lane) {
+            const int64_t place = int64_t(at[lane]) + lane;
+            if (least[lane] < best.cost || (least[lane] == best.cost && least[lane] < HUGE_VAL && place < best.cut))
+                best = {least[lane], place};
+        }
+        return best;
+    }
+
+    // Both costs obey the quadrangle inequality on sorted points, so the best cut moves right with j: solving the
+    // middle first bounds the cut of all others.
+    void solve(int64_t start, int64_t end, int64_t from, int64_t to) const {
+        if (start > end) return;
+        const int64_t j = start + (end - start) / 2;
+        const Best found = best(j, from, to);
+        cost[j - first] = found.cost;
+        cut[j - first] = found.cut;
+        solve(start, j - 1, from, found.cut);
+        solve(j + 1, end, found.cut, to);
     }
 };
 
-template <class Cost_> double solve(const Cost_ &bin, int64_t n, int64_t bins, int64_t *cuts) {
-    std::vector<double> before(n + 1), cost(n + 1);
-    std::vector<int32_t> cut((bins - 1) * (n + 1));
-    for (int64_t j = 0; j <= n; ++j) before[j] = bin(0, j);
-    for (int64_t m = 1; m < bins; ++m) {
-        Layer<Cost_> layer = {bin, before, cost, cut.data() + (m - 1) * (n + 1)};
-        layer.solve(0, n, 0, n);
-        before.swap(cost);
+int64_t widest(const Windows &windows) {
+    int64_t most = 1;
+    for (int64_t m = 0; m < windows.count; ++m) {
+        const int64_t width = windows.to[m] - windows.from[m] + 1;
+        most = width > most ? width : most;
     }
-    for (int64_t m = bins - 1, j = n; m > 0; --m) cuts[m - 1] = j = cut[(m - 1) * (n + 1) + j];
-    return before[n];
+    return most;
+}
+
+// Sums behind the last point are padded, as a vector may look beyond it.
+template <class Bin> double solve(const Bin &bin, int64_t points, const Windows &windows, int64_t *cuts) {
+    const int64_t width = widest(windows), count = windows.count;
+    if (!count) return bin(0, points)[0];
+    double *rooms = new double[2 * (width + WIDTH)](), *before = rooms, *cost = rooms + width + WIDTH;
+    int64_t *cut = new int64_t[count * width];
+    for (int64_t i = windows.from[0]; i <= windows.to[0]; ++i) before[i - windows.from[0]] = bin(0, i)[0];
+    for (int64_t m = 1; m < count; ++m) {
+        const Layer<Bin> layer = {bin, before, windows.from[m - 1], windows.to[m - 1], cost, cut + m * width,
+                                  windows.from[m]};
+        layer.solve(windows.from[m], windows.to[m], windows.from[m - 1], windows.to[m - 1]);
+        double *const spare = before;
+        before = cost;
+        cost = spare;
+    }
+    const Layer<Bin> end = {bin, before, windows.from[count - 1], windows.to[count - 1], cost, cut, points};
+    const Best whole = end.best(points, windows.from[count - 1], windows.to[count - 1]);
+    cuts[count - 1] = whole.cut;
+    for (int64_t m = count - 1; m > 0; --m) cuts[m - 1] = cut[m * width + cuts[m] - windows.from[m]];
+    delete[] rooms;
+    delete[] cut;
+    return whole.cost;
+}
+
+double *with_padding(const double *sums, int64_t points) {
+    double *room = new double[points + 1 + WIDTH];
+    memcpy(room, sums, sizeof(double) * (points + 1));
+    for (int64_t i = 0; i < WIDTH; ++i) room[points + 1 + i] = sums[points];
+    return room;
+}
+
+double best_cuts(Cost cost, const Sums &sums, const Windows &windows, int64_t *cuts) {
+    double *low = with_padding(sums.low, sums.points), *high = with_padding(sums.high, sums.points);
+    const double total = cost == Cost::information ? solve(Entropy{low, high}, sums.points, windows, cuts)
+                                                   : solve(Squares{low, high}, sums.points, windows, cuts);
+    delete[] low;
+    delete[] high;
+    return total;
 }
 
 }  // namespace
 
-double best_cuts(Cost cost, const double *low, const double *high, int64_t points, int64_t bins, int64_t *cuts) {
-    return cost == Cost::information ? solve(Entropy{low, high}, points, bins, cuts)
-                                     : solve(Squares{low, high}, points, bins, cuts);
+namespace partitions {
+extern const BestCuts INFOCAL_ISA = best_cuts;
 }
 
 }  // namespace infocal

@@ -35,12 +35,16 @@ double logodds_of_top(const Row<double> &row, double others, double *e) {
     return (row.max - second) - log_(sum(e, row.length));
 }
 
+inline double logodds_of(const Row<double> &row, double others, const double *e, int64_t k) {
+    return (row.z[k] - row.max) - log_(1.0 + (others - e[k]));
+}
+
 // The definition that every other loop agrees with: lambda_k = z_k - log sum_{j != k} exp z_j.
 // `e` is left with exp(z - max), 0 at the top; returns their sum.
 double logodds_row(const Row<double> &row, double *e, double *logodds) {
     double others = exp_others(row, row.max, e);
     if (is_bad(row, others)) return others;
-    for (int64_t k = 0; k < row.length; ++k) logodds[k] = (row.z[k] - row.max) - log_(1.0 + (others - e[k]));
+    for (int64_t k = 0; k < row.length; ++k) logodds[k] = logodds_of(row, others, e, k);
     logodds[row.top] = logodds_of_top(row, others, logodds + row.length);
     return others;
 }
@@ -59,6 +63,17 @@ template <class T> int64_t logodds(const Matrix<T> &x, double *out, double *scra
         memcpy(out + i * x.columns, lam, sizeof(double) * x.columns);
     }
     return -1;
+}
+
+template <class T>
+void logodds_at(const Matrix<T> &x, const int64_t *columns, int64_t count, double *out, double *scratch) {
+    const int64_t length = padded(x.columns);
+    double *z = scratch + length, *e = z + length, *spare = e + length;
+    const Row<double> row = as_double(load_row(x, 0, reinterpret_cast<T *>(scratch)), z);
+    const double others = exp_others(row, row.max, e);
+    for (int64_t c = 0; c < count; ++c) out[c] = logodds_of(row, others, e, columns[c]);
+    for (int64_t c = 0; c < count; ++c)
+        if (columns[c] == row.top) out[c] = logodds_of_top(row, others, spare);
 }
 
 int64_t cell_of(const Grid &grid, double logodds) {
@@ -89,7 +104,7 @@ int64_t summarise(const Matrix<T> &x, const int64_t *labels, const double *weigh
     return -1;
 }
 
-template <class T> constexpr Rows<T> rows() { return {logodds<T>, summarise<T>}; }
+template <class T> constexpr Rows<T> rows() { return {logodds<T>, logodds_at<T>, summarise<T>}; }
 
 #define INFOCAL_TEXT(name) #name
 #define INFOCAL_NAME(name) INFOCAL_TEXT(name)

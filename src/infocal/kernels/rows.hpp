@@ -27,6 +27,8 @@ struct Summary {
 // room for scratch_size(columns) doubles, aligned to 64 bytes.
 template <class T> struct Rows {
     int64_t (*logodds)(const Matrix<T> &, double *out, double *scratch);
+    // Log-odds of some columns of one good row, the same as all have.
+    void (*logodds_at)(const Matrix<T> &, const int64_t *columns, int64_t count, double *out, double *scratch);
     int64_t (*summarise)(const Matrix<T> &, const int64_t *labels, const double *weights, const int64_t *group_of,
                          const Grid &, const Summary &, double *scratch);
 };
@@ -43,6 +45,6 @@ const int64_t LANES = 16;   // partial sums per row: the same on every instructi
 const int64_t BLOCK = 64;   // rows are padded to a multiple of this
 
 inline int64_t padded(int64_t columns) { return (columns + BLOCK - 1) / BLOCK * BLOCK; }
-inline int64_t scratch_size(int64_t columns) { return 8 * padded(columns); }
+inline int64_t scratch_size(int64_t columns) { return 24 * padded(columns); }
 
 }  // namespace infocal

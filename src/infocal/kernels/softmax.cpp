@@ -3,12 +3,19 @@
 
 #include <math.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace infocal {
 namespace {
 
 #include "numbers.hpp"
 #include "row.hpp"
+
+#include "lanes.hpp"
+
+#include "wide.hpp"
 
 template <class T> struct Lowest;  // stands in for -inf where 0 * -inf would be NaN
 template <> struct Lowest<float> {
@@ -18,9 +25,7 @@ template <> struct Lowest<double> {
     static constexpr double value = -1e308;
 };
 
-template <class T> bool is_bad(const Row<T> &row, double total) {
-    return !(row.max > T(-INF) && row.max < T(INF) && total == total);
-}
+template <class T> bool is_bad(T max, double total) { return !(max > T(-INF) && max < T(INF) && total == total); }
 
 template <class T> inline T below(T z, T max) {
     const T u = z - max;
@@ -33,17 +38,28 @@ template <class T> inline T tempered_exp(T z, T max, T inverse) {
     return z == T(-INF) ? T(0) : e;
 }
 
+// e^(t (z - max)) of a row, left in e, and their sum; at an inverse temperature of 0 a masked class is still masked.
+template <class T> double sum_tempered(const T *z, int64_t length, T max, T inverse, T *e) {
+    if (inverse > 0) return sum_powers(z, length, [=](V<T> here) { return Lanes<T>::exp(inverse * (here - max)); }, e);
+    for (int64_t k = 0; k < length; ++k) e[k] = tempered_exp(z[k], max, inverse);
+    return sum(e, length);
+}
+
 template <class T> int64_t apply(const Matrix<T> &x, double inverse, T *out, double *scratch) {
     const int64_t length = padded(x.columns);
-    T *e = reinterpret_cast<T *>(scratch + length);
-    for (int64_t i = 0; i < x.rows; ++i) {
-        const Row<T> row = load_row(x, i, reinterpret_cast<T *>(scratch));
-        for (int64_t k = 0; k < row.length; ++k) e[k] = tempered_exp(row.z[k], row.max, T(inverse));
-        const double total = sum(e, row.length);
-        if (is_bad(row, total)) return i;
-        const T share = T(1.0 / total);
-        T *to = out + i * x.columns;
-        for (int64_t k = 0; k < x.columns; ++k) to[k] = e[k] * share;
+    T *z = reinterpret_cast<T *>(scratch), *e = reinterpret_cast<T *>(scratch + ROWS * length);
+    for (int64_t start = 0; start < x.rows; start += ROWS) {
+        const int64_t count = x.rows - start < ROWS ? x.rows - start : ROWS;
+        T max[ROWS];
+        double total[ROWS];
+        for (int64_t r = 0; r < count; ++r) max[r] = copy_row(x, start + r, length, z + r * length);
+        for (int64_t r = 0; r < count; ++r)
+            total[r] = sum_tempered(z + r * length, length, max[r], T(inverse), e + r * length);
+        for (int64_t r = 0; r < count; ++r, out += x.columns) {
+            if (is_bad(max[r], total[r])) return start + r;
+            const T share = T(1.0 / total[r]), *from = e + r * length;
+            for (int64_t k = 0; k < x.columns; ++k) out[k] = from[k] * share;
+        }
     }
     return -1;
 }
@@ -73,7 +89,7 @@ int64_t tempered(const Matrix<T> &x, const int64_t *labels, const double *weight
         const Row<T> row = load_row(x, i, reinterpret_cast<T *>(scratch));
         double sums[3];
         moments(row, T(inverse), sums);
-        if (is_bad(row, sums[0])) return i;
+        if (is_bad(row.max, sums[0])) return i;
         const double weight = weights ? weights[i] : 1.0, label = double(row.z[labels[i]]) - double(row.max);
         if (!(weight > 0) || label == -INF) continue;
         const double mean = sums[1] / sums[0];

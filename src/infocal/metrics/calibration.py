@@ -12,7 +12,6 @@ by mass, of the bins' |mean probability - frequency|:
 """
 
 from collections.abc import Callable, Iterator
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,21 +24,21 @@ from ..binning.imax import fit_imax
 from ..numerics import bin_of, logit
 from ..problems import binary
 from ..records import IntVector, Vector, record
-from .scores import Samples, Sums, check_samples, read
+from .scores import Samples, check_samples, read
 from .smooth import SPACES, smooth_gaps
 
 __all__ = [
     "Questions",
     "Reliability",
+    "ask",
     "class_errors",
     "class_tables",
     "class_thresholds",
-    "debiased_again",
     "ece",
     "pooled_table",
     "reliability",
     "size_edges",
-    "top1_sums",
+    "tables",
     "top1_table",
 ]
 
@@ -129,9 +128,9 @@ def ece(
     """Expected calibration error of probabilities (n, K) against labels (n,).
 
     Only answers above `threshold` count: 0 is no threshold, "1/K" and "prior" (of the class, among these labels) are
-    what ignorance would answer, a number holds for all classes and an array (K,) class by class, all strictly. `norm`
-    is 1, 2 or "max"; `debiased` (norm 2, binned schemes) takes off what chance adds. Samples of `weights` count so many
-    times.
+    what ignorance would answer, a number holds for all classes and an array (K,) class by class, all strictly (one of
+    zeros drops answers of exactly 0). `norm` is 1, 2 or "max"; `debiased` (norm 2, binned schemes) takes off what
+    chance adds. Samples of `weights` count so many times.
 
     >>> ece([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1, 0], scheme="own")
     0.35
@@ -139,7 +138,7 @@ def ece(
     _check_norm(norm, debiased, scheme)
     check_count("n_bins", n_bins, 1)
     if scheme in SPACES:
-        asked = _ask(probs, labels, kind, threshold, ties, weights)
+        asked = ask(probs, labels, kind, threshold, ties, weights)
         return float(np.mean([_smooth_error(*question, scheme, norm) for question in _each(asked)]))
     table = reliability(
         probs, labels, kind=kind, scheme=scheme, n_bins=n_bins, threshold=threshold, ties=ties, weights=weights
@@ -162,47 +161,10 @@ def reliability(
     M = check_count("n_bins", n_bins, 1)
     if scheme not in SCHEMES:
         raise ValueError(f"scheme: expected one of {', '.join((*SCHEMES, *SPACES))}, got {scheme!r}")
-    asked = _ask(probs, labels, kind, threshold, ties, weights)
+    asked = ask(probs, labels, kind, threshold, ties, weights)
     if scheme == "size" and kind == "classwise":
         return _class_table(asked, size_edges(M))
     return _sorted_table(asked, SCHEMES[scheme], M)
-
-
-def top1_sums(probs: npt.ArrayLike, labels: npt.ArrayLike, **options: Any) -> Sums | None:
-    """What each sample adds to `ece` with these options; None where bins depend on more than a sample's own answer, or
-    samples answer many questions."""
-    call = signature(ece).bind(probs, labels, **options)
-    call.apply_defaults()
-    kind, scheme, n_bins, threshold, norm, debiased, ties, weights = list(call.arguments.values())[2:]
-    if kind != "top1" or scheme not in {"size", "own"}:
-        return None
-    _check_norm(norm, debiased, scheme)
-    asked = _ask(probs, labels, kind, threshold, ties, weights)
-    x, correct = asked.probs[:, 0], asked.labels == 0
-    w = np.ones(len(x)) if asked.weights is None else asked.weights
-    if asked.thresholds is not None:
-        w = w * (x > asked.thresholds[0])
-    edges = size_edges(check_count("n_bins", n_bins, 1)) if scheme == "size" else np.unique(x)[1:]
-    values = np.stack((w * (x - correct), w, w * correct), axis=1)
-    parts = Sums(np.searchsorted(edges, x, side="right"), values, lambda sums: _table_of(sums).errors(norm, debiased))
-    if not debiased:
-        return parts
-    # labels drawn again add their chance to the sample's, which is in the gaps already
-    noise = _table_of(parts.whole()).noise()
-    return parts._replace(redrawn=lambda sums: _table_of(sums).debiased_errors(noise))
-
-
-def debiased_again(probs: npt.ArrayLike, labels: npt.ArrayLike, **options: Any) -> Callable[[Floats], float]:
-    """The debiased error as a function of the weights (n,) that redrawing gives the samples."""
-    asked = {name: value for name, value in options.items() if name not in {"norm", "debiased", "weights"}}
-    # labels drawn again add their chance to the sample's, which is in the gaps already
-    noise = reliability(probs, labels, weights=options["weights"], **asked).noise()
-    return lambda w: float(reliability(probs, labels, weights=w, **asked).debiased_errors(noise).mean())
-
-
-def _table_of(sums: Floats) -> Reliability:
-    """Sums (R, C, 3) of excess, weight and hits as the bins of R questions."""
-    return _tables(*np.moveaxis(sums, -1, 0))
 
 
 def size_edges(n_bins: int) -> Floats:
@@ -229,16 +191,17 @@ def pooled_table(reading: kernels.Reading, bins: kernels.ClassBins, threshold: i
 def class_tables(reading: kernels.Reading, bins: kernels.ClassBins) -> Reliability:
     """The bins of each class in a reading that is not pooled, without a threshold."""
     M = bins.edges.shape[1] + 1
-    return _tables(*(table[:, :M] for table in (reading.excess, reading.mass, reading.hits)))
+    return tables(*(table[:, :M] for table in (reading.excess, reading.mass, reading.hits)))
 
 
-def _tables(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+def tables(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+    """Bins of sums (G, M) each."""
     full = mass > 0
     return Reliability(len(mass), np.nonzero(full)[0], excess[full], mass[full], hits[full])
 
 
 def _one_table(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
-    return _tables(excess[None], mass[None], hits[None])
+    return tables(excess[None], mass[None], hits[None])
 
 
 def class_errors(reading: kernels.Reading, bins: kernels.ClassBins, mass: float) -> list[Floats]:
@@ -258,7 +221,7 @@ def _check_norm(norm: int | str, debiased: bool, scheme: str) -> None:
         raise ValueError("debiased: expected norm=2 and a scheme with bins; other errors have no such correction")
 
 
-def _ask(
+def ask(
     probs: npt.ArrayLike,
     labels: npt.ArrayLike,
     kind: str,
@@ -266,6 +229,7 @@ def _ask(
     ties: npt.ArrayLike | None,
     weights: npt.ArrayLike | None,
 ) -> Questions:
+    """The questions of samples as a caller gives them."""
     if kind not in KINDS:
         raise ValueError(f'kind: expected "top1" or "classwise", got {kind!r}')
     p, y, z, w = check_samples(probs, labels, ties, weights)
@@ -304,7 +268,7 @@ def _class_table(asked: Questions, edges: Floats) -> Reliability:
     reading = kernels.reliability(asked.probs, asked.labels, asked.weights, bins=bins)
     if not len(least):
         return class_tables(reading, bins)
-    return _tables(*(_above(table, bins.home[0]) for table in (reading.excess, reading.mass, reading.hits)))
+    return tables(*(_above(table, bins.home[0]) for table in (reading.excess, reading.mass, reading.hits)))
 
 
 def _above(table: Floats, home: Ints) -> Floats:

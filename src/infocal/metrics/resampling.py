@@ -7,20 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, Floats, Ints, check_count, check_weights
-from .calibration import debiased_again, ece, top1_sums
-from .scores import Samples, Sums, accuracy, brier, brier_top1, check_level, nll, samples_of
+from .scores import check_level
+from .sums import MEASURES, Sums, debiased_again, sums_of
 
 __all__ = ["Interval", "Resampling", "bootstrap", "check_resampling", "weighted_interval"]
 
 METHODS = ("bca", "percentile", "basic")
 GROUPS = 200  # at most so many groups of samples are left out in turn
 BLOCK = 1 << 20  # samples drawn at a time
-SCORES: dict[Any, Callable[..., Array]] = {
-    accuracy: Samples.among,
-    nll: Samples.surprise,
-    brier: Samples.distance,
-    brier_top1: Samples.distance_top1,
-}
 
 
 class Interval(NamedTuple):
@@ -67,11 +61,11 @@ def bootstrap(
     settings = check_resampling(level, n_resamples, method, rng)
     arrays = [np.asarray(x) for x in samples]
     n = _common_length(arrays)
-    if metric not in (*SCORES, ece):
+    if metric not in MEASURES:
         return interval(lambda drawn: metric(*(x[drawn] for x in arrays), **options), np.arange(n), settings)
     metric(*arrays, **options)  # says what is wrong with the samples or the options
     weights = check_weights(options.pop("weights", None), n)
-    parts = _sums_of(metric, *arrays, weights=weights, **options)
+    parts = sums_of(metric, *arrays, weights=weights, **options)
     if parts is not None:
         return _of_sums(parts, rows_of(n, weights), settings)
     redrawn = debiased_again(*arrays, weights=weights, **options) if options.get("debiased") else None
@@ -167,17 +161,6 @@ def _corrected(ends: Floats, estimate: Floats, drawn: Floats, left_out: Floats) 
 
 
 # -- measures of sums over samples ----------------------------------------------------------------------------------
-
-
-def _sums_of(metric: Any, probs: Array, labels: Array, **options: Any) -> Sums | None:
-    """What samples add to a measure of this package; None where it is not one of sums."""
-    if metric is ece:
-        return top1_sums(probs, labels, **options)
-    ties, weights = (options.pop(name, None) for name in ("ties", "weights"))
-    rows = samples_of(probs, labels, ties, weights)
-    w = np.ones(len(rows.rank)) if weights is None else weights
-    values = np.stack((w * SCORES[metric](rows, **options), w), axis=1)
-    return Sums(np.zeros(len(w), dtype=np.int64), values, lambda sums: sums[:, 0, 0] / sums[:, 0, 1])
 
 
 def _of_sums(parts: Sums, rows: Ints, settings: Resampling) -> Interval:

@@ -5,7 +5,6 @@ which of two equal probabilities comes first: the one of the larger tie value; t
 where these are equal too.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from ..arrays import Array, Floats, Ints, check_count, check_labels, check_logit
 
 __all__ = [
     "Samples",
-    "Sums",
     "accuracy",
     "brier",
     "brier_top1",
@@ -86,27 +84,6 @@ class Samples(NamedTuple):
     def mean(self, values: Array) -> float:
         """Weighted mean of one value per sample."""
         return float(np.average(values, weights=self.weights))
-
-
-class Sums(NamedTuple):
-    """A measure that sees samples through sums alone: the cell (n,) each adds to, the numbers (n, V) it adds there, and
-    the measure (R,) of such sums (R, C, V); `redrawn` is the measure of resampled sums where this is another."""
-
-    cell: Ints
-    values: Floats
-    measure: Callable[[Floats], Floats]
-    redrawn: Callable[[Floats], Floats] | None = None
-
-    def whole(self) -> Floats:
-        """Sums (1, C, V) of all samples."""
-        return self.of(np.zeros(len(self.cell), dtype=np.int64), np.arange(len(self.cell)), 1)
-
-    def of(self, part: Ints, rows: Ints, count: int) -> Floats:
-        """Sums (count, C, V) of rows, each in the set that `part` says."""
-        cells = int(self.cell.max()) + 1
-        place = part * cells + self.cell[rows]
-        sums = np.stack([np.bincount(place, column[rows], count * cells) for column in self.values.T], axis=-1)
-        return np.asarray(sums, dtype=np.float64).reshape(count, cells, -1)
 
 
 def accuracy(

@@ -19,7 +19,7 @@ def smooth_gaps(probs: Floats, hits: Floats, weights: Floats, space: str) -> Flo
     away the kernel's own bias, which is larger than many calibration errors where answers crowd at 0 or 1.
     """
     x = probs if space == "kde" else np.clip(logit(probs), -REACH, REACH)
-    half = 3 * bandwidth(x, weights)
+    half = 3 * bandwidth(x, weights, robust=space != "kde")
     answers, of_hits, mass = (_density(x, part, half, space) for part in (weights * probs, weights * hits, weights))
     return np.minimum(np.abs(answers - of_hits) / mass, 1.0)
 
