@@ -42,7 +42,7 @@ def _name(sheet: Any, panels: list[Any]) -> None:
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a drawing as PNG, whole or not at all."""
     with replaced(path) as file:
-        draw(figure).savefig(file, format="png", dpi=110)
+        draw(figure).savefig(file, format="png", dpi=90)
 
 
 def draw_panel(axes: Any, panel: Panel) -> None:
