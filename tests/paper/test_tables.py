@@ -115,6 +115,18 @@ def test_files_of_three_trainings_are_its_parts(lab: Lab) -> None:
     assert result.ran_on == ("made_plain", "made_entropy", "made_mixup")
 
 
+def test_packaged_logits_are_the_parts_otherwise(lab: Lab) -> None:
+    whole = Lab(lab.samples, 1)
+    give_parts([whole])
+    names = {part: of.samples.name for part, of in whole.parts.items()}
+    assert names == {
+        "No Train Calibration": "fashion_plain",
+        "Entr. Reg.": "fashion_entropy",
+        "Mixup": "fashion_mixup",
+    }
+    assert all(of.samples.balanced for of in whole.parts.values())
+
+
 def test_wide_headings_are_broken(lab: Lab) -> None:
     grid = grid_of(run_table(TABLES["table:bigcomparison"], lab))
     lines = FORMATS["text"](grid).splitlines()

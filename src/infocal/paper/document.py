@@ -32,7 +32,7 @@ DEVIATIONS = (
     "kernel too.",
     "The information of a binning is taken under kernel densities of the calibration samples, in nats.",
     "`tab:during_training_calibration` needs networks trained in three ways: files named ..._plain, ..._entropy and "
-    "..._mixup, or else the packaged logits of such networks. Without either all three parts run on the same logits.",
+    "..._mixup, or else the packaged logits of small networks for Fashion-MNIST.",
     "The imbalanced set is drawn from balanced logits with the class counts of the SVHN test set; of more than ten "
     "classes, each tenth has one of the ten priors. Its calibration samples are drawn at random, not class by class. "
     "Sets that are imbalanced by themselves are taken as they are, with groups chosen by prior.",

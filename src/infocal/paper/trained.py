@@ -1,11 +1,10 @@
 """Logits of networks trained in the three ways of tab:during_training_calibration."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from .. import datasets
+from ..datasets import load_fashion
 from .lab import Lab
 from .splits import Samples
 
@@ -25,12 +24,9 @@ def give_parts(labs: Sequence[Lab]) -> None:
 
 def _packaged(lab: Lab) -> dict[str, Lab]:
     """Both parts of the packaged sets together, under the same protocol."""
-    load: Any = getattr(datasets, "load_fashion", None)
-    if load is None:
-        return {}
     found = {}
     for training in PARTS:
-        (logits, labels), (more_logits, more_labels) = (data := load(training)).cal, data.test
-        samples = Samples(data.name, np.concatenate((logits, more_logits)), np.concatenate((labels, more_labels)))
-        found[training] = Lab(samples, lab.splits, lab.solver, lab.store)
+        data = load_fashion(training)
+        logits, labels = (np.concatenate(parts) for parts in zip(data.cal, data.test, strict=True))
+        found[training] = Lab(Samples(data.name, logits, labels), lab.splits, lab.solver, lab.store)
     return found
