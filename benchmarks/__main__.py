@@ -1,69 +1,110 @@
-"""`python -m benchmarks`: every hot path beside the copy of the same matrix."""
+"""`python -m benchmarks`: every operation of this library and of its installed peers beside the copy of one matrix."""
 
 import argparse
 import os
-
-import numpy as np
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
 
 import infocal
-from infocal.binning.imax import fit_imax
-from infocal.kernels import n_threads
-from infocal.problems import binary, compress
+from infocal import kernels
 
-from .measure import best_time, extra_memory, times_copy
+from .measure import Call, Cost, cost
+from .paths import OPERATIONS, OURS, TARGETS, Inputs, Prepare
+from .peers import PEERS, quiet
+from .table import NOTHING, Row, heading, line
 
-
-def overconfident(n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Float32 logits of a classifier that is right three times out of four, and labels."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(n_classes, size=n)
-    logits = 3 * rng.standard_normal((n, n_classes), dtype=np.float32)
-    logits[np.arange(n), labels] += 12
-    return logits, labels
-
-
-def hot_paths(n: int, n_classes: int) -> None:
-    """Time and memory of fit, apply and evaluate."""
-    logits, labels = overconfident(n, n_classes)
-    shared = infocal.fit("imax", logits[:1000], labels[:1000])
-    classwise = infocal.fit("imax", logits[:1000], labels[:1000], groups="classwise")
-    probs = shared(logits)
-    calls = {
-        "apply, shared": lambda: shared(logits),
-        "apply, classwise": lambda: classwise(logits),
-        "rank 5": lambda: shared.rank(logits),
-        "fit, shared": lambda: infocal.fit("imax", logits, labels),
-        "evaluate": lambda: infocal.evaluate(probs, labels),
-    }
-    print(f"\n{n:,} x {n_classes:,} float32, {n_threads()} thread(s): time / copy, extra memory / input")
-    for name, call in calls.items():
-        result = probs.nbytes if name.startswith("apply") else 0
-        memory = (extra_memory(call) - result) / logits.nbytes
-        print(f"  {name:<18} {times_copy(call, logits):8.2f} {max(memory, 0):10.1%}", flush=True)
-
-
-def solvers(n: int) -> None:
-    """The exact programme on the compressed line against the alternating updates on all points."""
-    rng = np.random.default_rng(0)
-    x = 4 * rng.normal(size=n) - 6
-    hits = (rng.random(n) < 1 / (1 + np.exp(-x))) * 1.0
-    problem = binary(x, hits)
-    exact = fit_imax(compress(problem), 15)
-    fast = best_time(lambda: fit_imax(compress(problem), 15))
-    slow = best_time(lambda: fit_imax(problem, 15, solver="alternating"), least=1)
-    print(f"\n{n:,} points, 15 bins: alternating / exact = {slow / fast:.1f}")
-    print(f"  exact keeps {exact.information:.9f} nats; no other keeps {exact.information_gap:.1e} more")
+SIZES = ((10_000, 1000), (10_000, 100), (10_000, 10))
+ALL_SIZES = tuple((n, K) for K in (1000, 100, 10) for n in (1000, 10_000, 100_000))
+TARGET_SIZE = (10_000, 1000)
+LONG = 2000  # times the copy: what takes longer is measured on one thread alone
 
 
 def main() -> None:
+    """Print a table for each size, then the curves if they are asked for."""
+    options = _parser().parse_args()
+    several = kernels.n_threads() if options.threads is None else options.threads
+    _tell_peers(not options.alone)
+    for n, n_classes in options.sizes or (ALL_SIZES if options.full else SIZES):
+        compare(Inputs(n, n_classes), several, options)
+    if options.curves:
+        from .curves import draw_curves
+
+        draw_curves(options.curves)
+        print(f"\ncurves drawn to {options.curves}")
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--classes", type=int, default=1000)
-    options = parser.parse_args()
-    os.environ["INFOCAL_NUM_THREADS"] = str(options.threads)
-    hot_paths(options.rows, options.classes)
-    solvers(1_000_000)
+    parser.add_argument("--full", action="store_true", help="all sizes: K = 10, 100, 1,000; n = 1,000 to 100,000")
+    parser.add_argument("--sizes", type=_size, nargs="+", metavar="NxK", help="these sizes instead, as in 1000x10")
+    parser.add_argument("--only", default="", help="operations whose name holds this word")
+    parser.add_argument("--alone", action="store_true", help="leave the peers out")
+    parser.add_argument("--threads", type=int, help="of the second column (default: all cores)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="spent on each time (default: 0.5)")
+    parser.add_argument("--curves", type=Path, metavar="FILE", help="draw time against n, K and M to an image")
+    return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    n, _, n_classes = text.partition("x")
+    return int(n), int(n_classes)
+
+
+def _tell_peers(wanted: bool) -> None:
+    print(f"infocal {infocal.__version__}")
+    for peer in PEERS if wanted else ():
+        print(f"{peer.package} {peer.version or 'is absent: pip install infocal[bench]'}")
+
+
+def compare(data: Inputs, several: int, options: argparse.Namespace) -> None:
+    """The table of one size."""
+    print(heading(data.logits, several), flush=True)
+    for name in OPERATIONS:
+        if options.only not in name:
+            continue
+        target = TARGETS.get(name) if data.logits.shape == TARGET_SIZE else None
+        for row in rows(name, data, several, options):
+            print(line(row, target if row.package == "infocal" else None), flush=True)
+
+
+def rows(name: str, data: Inputs, several: int, options: argparse.Namespace) -> Iterator[Row]:
+    """Ours, then every installed peer that has the operation."""
+    yield measured(Row(name, "infocal"), OURS[name], data, several, options.seconds)
+    for peer in () if options.alone else PEERS:
+        if peer.version and name in peer.operations:
+            empty = Row("", peer.package, peer.notes.get(name, ""))
+            yield measured(empty, peer.operations[name], data, several, options.seconds)
+
+
+def measured(row: Row, prepare: Prepare, data: Inputs, several: int, seconds: float) -> Row:
+    """The row with its costs; a peer that fails is told of, not left out."""
+    try:
+        with silence():
+            call = quiet(prepare(data))
+            one = _with_threads(1, call, data, seconds)
+            many = _with_threads(several, call, data, seconds) if several > 1 and one.time < LONG else NOTHING
+    except Exception as error:
+        if row.package == "infocal":
+            raise
+        return row._replace(note=f"failed: {type(error).__name__}")
+    return row._replace(one=one, many=many)
+
+
+def _with_threads(count: int, call: Call, data: Inputs, seconds: float) -> Cost:
+    os.environ["INFOCAL_NUM_THREADS"] = str(count)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(count)
+    return cost(call, data.logits, seconds)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Progress bars and the like of peers go nowhere."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        yield
 
 
 if __name__ == "__main__":

@@ -1,46 +1,86 @@
 """What a call costs: its time as a multiple of copying a matrix, taken in turns with the copy; its peak memory."""
 
+import ctypes
 import gc
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["best_time", "extra_memory", "times_copy"]
+__all__ = ["Call", "Cost", "best_time", "cost", "extra_memory", "times_copy"]
 
 Call = Callable[[], Any]
+ENOUGH = 5.0  # seconds of a run after which another would tell little
 
 
-def best_time(call: Call, seconds: float = 1.0, least: int = 3) -> float:
-    """Shortest of as many runs as fit into a time: other work on the machine only ever adds."""
-    best, began, runs = float("inf"), time.perf_counter(), 0
-    while runs < least or time.perf_counter() - began < seconds:
+class Cost(NamedTuple):
+    """Time as a multiple of the copy, and what was held at the peak beyond the result as a multiple of the matrix."""
+
+    time: float
+    memory: float
+
+
+def cost(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0) -> Cost:
+    """Time and memory of a call beside the copy of its matrix. A call that takes long is made once."""
+    start = time.perf_counter()
+    memory = extra_memory(call)
+    first = time.perf_counter() - start
+    if first < ENOUGH:
+        memory = extra_memory(call)  # without what the first call of a package loads
+    return Cost(times_copy(call, matrix, seconds, first), memory / matrix.nbytes)
+
+
+def best_time(call: Call, seconds: float = 1.0, least: int = 3, known: float = float("inf")) -> float:
+    """Shortest of as many runs as fit into a time, and of one that is known: other work on the machine only adds."""
+    if ENOUGH <= known < float("inf"):
+        return known
+    best, began, runs, spent = known, time.perf_counter(), 0, 0.0
+    while not runs or (spent < ENOUGH and (runs < least or spent < seconds)):
         start = time.perf_counter()
         call()
-        best, runs = min(best, time.perf_counter() - start), runs + 1
+        end = time.perf_counter()
+        best, runs, spent = min(best, end - start), runs + 1, end - began
     return best
 
 
-def times_copy(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0) -> float:
+def times_copy(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0, known: float = float("inf")) -> float:
     """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there."""
     target = np.empty_like(matrix)
     target[:] = 0
     copy = best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10)
-    value = best_time(call, seconds)
+    value = best_time(call, seconds, known=known)
     copy = min(copy, best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10))
     return value / copy
 
 
 def extra_memory(call: Call) -> int:
-    """Peak of what a call allocates, in bytes, results included."""
+    """Peak of what a call holds beyond its result, in bytes: as the system sees it where that can be asked."""
     gc.collect()
+    if sys.platform == "linux" and (peak := _resident_growth(call)) is not None:
+        return peak
     tracemalloc.start()
     try:
         result = call()
-        peak = tracemalloc.get_traced_memory()[1]
-        del result
-        return peak
+        return max(tracemalloc.get_traced_memory()[1] - getattr(result, "nbytes", 0), 0)
     finally:
         tracemalloc.stop()
+
+
+def _resident_growth(call: Call) -> int | None:
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed is to be asked for again
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    except OSError:
+        return None
+    before = _status("VmRSS")
+    result = call()
+    return max(_status("VmHWM") - before - getattr(result, "nbytes", 0), 0)
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))

@@ -11,11 +11,14 @@ import infocal
 
 ROOT = Path(infocal.__file__).parent
 LAYERS = (
-    {"arrays", "numerics", "records", "density", "logistic", "kernels"},
+    {"arrays", "numerics", "records", "mapped", "density", "logistic", "kernels"},
     {"problems"},
     {"binning", "scaling", "onevsrest"},
     {"metrics", "information", "simulate"},
-    {"calibrator", "chain", "choosing", "fitting", "recipes", "report", "comparison", "persist", "files", "datasets"},
+    {
+        *("files", "persist", "datasets", "summary", "calibrator", "chain", "fitting", "choosing", "recipes"),
+        *("tally", "report", "comparison"),
+    },
     {"sklearn", "plots", "html", "cli", "torch", "paper"},
 )
 OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "rich", "jinja2"}

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from .calibrator import Calibrator as Calibrator
     from .comparison import Comparison as Comparison
     from .comparison import compare as compare
+    from .kernels import threads as threads
     from .numerics import logits_from_probs as logits_from_probs
     from .recipes import RECIPES as RECIPES
     from .recipes import fit as fit
     from .recipes import load as load
     from .report import Report as Report
     from .report import evaluate as evaluate
+    from .summary import Summary as Summary
+    from .summary import summarise as summarise
 
 __version__ = "0.1.0"
 
@@ -28,6 +31,7 @@ _HOMES = {
     "Comparison": "comparison",
     "RECIPES": "recipes",
     "Report": "report",
+    "Summary": "summary",
     "compare": "comparison",
     "datasets": "",
     "evaluate": "report",
@@ -37,6 +41,8 @@ _HOMES = {
     "logits_from_probs": "numerics",
     "metrics": "",
     "simulate": "",
+    "summarise": "summary",
+    "threads": "kernels",
 }
 
 __all__ = sorted(_HOMES)

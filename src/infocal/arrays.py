@@ -4,6 +4,8 @@ Every check returns the array to work with and never changes the one it was give
 row of nothing but -inf) are found by the native loops in the pass they make anyway; `bad_row` words the error.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ __all__ = [
     "Array",
     "Floats",
     "Ints",
+    "RowError",
     "bad_probs_row",
     "bad_row",
     "check_count",
@@ -21,6 +24,7 @@ __all__ = [
     "check_logits",
     "check_probs",
     "check_weights",
+    "rows_from",
 ]
 
 Array = npt.NDArray[Any]
@@ -106,24 +110,40 @@ def check_probs(probs: npt.ArrayLike, name: str = "probs") -> Array:
     return p
 
 
-def bad_row(logits: Array, row: int) -> ValueError:
+class RowError(ValueError):
+    """A `ValueError` about a row, whose number stands for `{row}` in the text."""
+
+    def __init__(self, text: str, row: int) -> None:
+        super().__init__(text.replace("{row}", str(row)))
+        self.text, self.row = text, row
+
+
+@contextmanager
+def rows_from(start: int) -> Iterator[None]:
+    """Errors about rows of a block that begins at this row of the whole give their numbers in the whole."""
+    try:
+        yield
+    except RowError as error:
+        raise RowError(error.text, start + error.row) from None
+
+
+def bad_row(logits: Array, row: int) -> RowError:
     """The error for a row of logits that no softmax can be taken of."""
     values = logits[row]
     wrong = np.isnan(values) | (values == np.inf)
     if not wrong.any():
-        return ValueError(f"logits: row {row} is -inf in every class; at least one class must be possible")
+        return RowError("logits: row {row} is -inf in every class; at least one class must be possible", row)
     k = int(wrong.argmax())
-    return ValueError(
-        f"logits: expected finite numbers (or -inf for a masked class), got {values[k]} in row {row}, class {k}"
-    )
+    text = f"logits: expected finite numbers (or -inf for a masked class), got {values[k]} in row {{row}}, class {k}"
+    return RowError(text, row)
 
 
-def bad_probs_row(probs: Array, ties: Array | None, row: int) -> ValueError:
+def bad_probs_row(probs: Array, ties: Array | None, row: int) -> RowError:
     """The error for a row that holds something other than probabilities, or a tie value that decides nothing."""
     outside = ~((probs[row] >= 0) & (probs[row] <= 1))
     if outside.any():
         k = int(outside.argmax())
-        return ValueError(f"probs: expected numbers from 0 to 1, got {probs[row, k]} in row {row}, class {k}")
+        return RowError(f"probs: expected numbers from 0 to 1, got {probs[row, k]} in row {{row}}, class {k}", row)
     assert ties is not None
     k = int(np.isnan(ties[row]).argmax())
-    return ValueError(f"ties: expected numbers that can be compared, got nan in row {row}, class {k}")
+    return RowError(f"ties: expected numbers that can be compared, got nan in row {{row}}, class {k}", row)

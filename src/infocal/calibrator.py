@@ -1,17 +1,22 @@
 """What a fit returns: a frozen map from logits to honest probabilities that can rank, be saved and be read."""
 
 import os
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from . import kernels
-from .arrays import Array, Floats, Ints, check_count, check_logits
+from .arrays import Array, Floats, Ints, check_count, check_logits, rows_from
+from .mapped import is_mapped, row_blocks
 from .numerics import softmax
 from .persist import write_record
 from .records import Facts, record
 
 __all__ = ["Calibrator", "Identity", "Method"]
+
+BLOCK = 1 << 20  # elements calibrated at a time where not all are held at once
 
 
 class Method(Protocol):
@@ -41,14 +46,39 @@ class Calibrator:
     method: Method
     fit_info: Facts
 
-    def __call__(self, logits: Any) -> Array:
-        """Calibrated probabilities (n, K)."""
-        return self.method(check_logits(logits, self.n_classes))
+    @overload
+    def __call__(self, logits: Iterator[Any], out: None = None) -> Iterator[Array]: ...
+
+    @overload
+    def __call__(self, logits: npt.ArrayLike, out: Array | None = None) -> Array: ...
+
+    def __call__(self, logits: Any, out: Array | None = None) -> Array | Iterator[Array]:
+        """Calibrated probabilities (n, K).
+
+        They are written to `out` if that is given; it may be memory-mapped, and so may the logits. An iterator of
+        blocks of logits gives an iterator of their probabilities.
+        """
+        if isinstance(logits, Iterator):
+            if out is not None:
+                raise ValueError("out: expected none beside an iterator of blocks, whose results come one by one")
+            return map(self, logits)
+        x = check_logits(logits, self.n_classes)
+        if out is None and not is_mapped(x):
+            return self.method(x)
+        probs = np.empty_like(x, subok=False) if out is None else _check_out(out, x)
+        for rows in row_blocks(x, probs, size=BLOCK):
+            with rows_from(rows.start):
+                probs[rows] = self.method(x[rows])
+        return probs
 
     def rank(self, logits: Any, k: int = 5) -> Ints:
         """The k most probable classes (n, k), best first; equal probabilities are ranked by the raw logits."""
         raw = check_logits(logits, self.n_classes)
-        return kernels.rank(self.method(raw), raw, check_count("k", k, 1, self.n_classes))
+        ranked = np.empty((len(raw), check_count("k", k, 1, self.n_classes)), dtype=np.int64)
+        for rows in row_blocks(raw, size=BLOCK):
+            with rows_from(rows.start):
+                ranked[rows] = kernels.rank(self.method(raw[rows]), raw[rows], ranked.shape[1])
+        return ranked
 
     def predict(self, logits: Any) -> Ints:
         """The most probable class (n,); equal probabilities are decided by the raw logits."""
@@ -82,3 +112,12 @@ class Calibrator:
         if not hasattr(self.method, name):
             raise AttributeError(f"a calibrator fitted by {self.recipe!r} has no {name}")
         return getattr(self.method, name)
+
+
+def _check_out(out: Any, logits: Array) -> Array:
+    if not isinstance(out, np.ndarray) or out.shape != logits.shape or out.dtype != logits.dtype:
+        what = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(f"out: expected an array of {logits.dtype} of shape {logits.shape}, got {what}")
+    if not out.flags.writeable:
+        raise ValueError('out: expected an array that can be written to; map a file with mode "r+" or "w+"')
+    return out

@@ -16,9 +16,11 @@ from .binning.edges import edges_at
 from .binning.histogram import Sums, fit_histogram, sums_of
 from .binning.imax import Binning
 from .calibrator import Method
+from .mapped import BLOCK, is_mapped
 from .numerics import bounded, sigmoid
 from .onevsrest import OneVsRest, Staged, Values, sums_of_rows
 from .problems import Binary, binary, questions
+from .summary import Summary, summary_of
 
 __all__ = ["STAGES", "Find", "Fitted", "Scale", "Task", "fit_binning", "fit_over", "fit_scaling", "one_vs_rest"]
 
@@ -28,7 +30,7 @@ FACTS = ("loss", "evidence", "gap", "gradient", "separable")  # of a scaling, wh
 
 @dataclass(frozen=True)
 class Task:
-    """Checked data and settings of a fit."""
+    """Checked data and settings of a fit; of a summary, which has no rows, the logits are (0, K)."""
 
     logits: Array
     labels: Ints
@@ -38,13 +40,23 @@ class Task:
     solver: str
     rng: np.random.Generator
     options: dict[str, Any] = field(default_factory=dict)
+    summary: Summary | None = None
 
     @property
     def samples(self) -> tuple[Array, Ints, Floats | None]:
+        if self.summary is not None:
+            raise ValueError(
+                "recipe: expected a binning or a map of log-odds (platt, beta, isotonic, bbq), since summaries and "
+                "blocks keep nothing else; for others give logits and labels as arrays, which may be memory-mapped"
+            )
         return self.logits, self.labels, self.weights
 
     def questions(self) -> list[Binary]:
         """The one-vs-rest question of each group."""
+        if self.summary is not None:
+            return self.summary.questions()
+        if is_mapped(self.logits) and self.logits.size > BLOCK:
+            return summary_of(self.logits, self.labels, self.groups, self.weights).questions()
         return questions(self.logits, self.labels, self.groups, self.weights)
 
     def chosen(self, *names: str) -> dict[str, Any]:
@@ -84,7 +96,7 @@ def _facts(method: Any) -> dict[str, Any]:
 def fit_binning(find: Find, task: Task) -> Fitted:
     """Bins whose representatives are frequencies, unless asked otherwise."""
     problems = task.questions()
-    found = [find(task, problem) for problem in problems]
+    found = [_found(find, task, problem) for problem in problems]
     sums = _sums(task, problems, found, task.options.get("representatives", "frequency"))
     return _members(task, found, sums), _information(problems, found)
 
@@ -104,9 +116,15 @@ def fit_over(find: Find, scale: Scale, task: Task) -> Fitted:
     if scaled_stage:
         found = [_seen_through(m, find, task, p) for m, p in zip(scaler.members, problems, strict=True)]
     else:
-        found = [find(task, problem) for problem in problems]
+        found = [_found(find, task, problem) for problem in problems]
     sums = _sums(task, problems, found, wanted, scaler)
     return _members(task, found, sums), _information(problems, found) | _facts(scaler)
+
+
+def _found(find: Find, task: Task, problem: Binary) -> Binning:
+    """The binning of a question; where cells are all there is, its edges stand between them."""
+    found = find(task, problem)
+    return found if task.summary is None else replace(found, edges=problem.aligned(found.edges))
 
 
 def _seen_through(member: Any, find: Find, task: Task, problem: Binary) -> Binning:
@@ -131,6 +149,8 @@ def _information(problems: list[Binary], found: list[Binning]) -> dict[str, Any]
     mass = [problem.weights.sum() for problem in problems]
     names = ("information", "information_limit", "information_gap")
     means = {name: float(np.average([getattr(b, name) for b in found], weights=mass)) for name in names}
+    if any(problem.width for problem in problems):
+        means["information_hidden"] = float(np.average([problem.hidden for problem in problems], weights=mass))
     return {name: mean for name, mean in means.items() if np.isfinite(mean)}
 
 
@@ -139,6 +159,8 @@ def _information(problems: list[Binary], found: list[Binning]) -> dict[str, Any]
 
 def _sums(task: Task, problems: list[Binary], found: list[Binning], wanted: Any, scaler: Any = None) -> list[Sums]:
     """Totals of each question's bins, of what its representatives average."""
+    if task.summary is not None:
+        return [_sums_of_cells(*part, wanted, scaler) for part in enumerate(zip(problems, found, strict=True))]
     edges = [binning.edges for binning in found]
     pairs = list(zip(problems, edges, strict=True))
     simple = isinstance(wanted, str) and wanted in ("own", "frequency")
@@ -147,6 +169,18 @@ def _sums(task: Task, problems: list[Binary], found: list[Binning], wanted: Any,
         return [sums_of(e, p.logodds, p.weights, sigmoid(p.logodds) if own else p.hits) for p, e in pairs]
     values = _values(task, wanted, scaler)
     return sums_of_rows(task.logits, task.weights, task.groups, edges, values)
+
+
+def _sums_of_cells(g: int, part: tuple[Binary, Binning], wanted: Any, scaler: Any) -> Sums:
+    """Totals of the bins of group g where its cells are all there is."""
+    problem, found = part
+    if not isinstance(wanted, str):
+        raise ValueError("representatives: expected a name, since summaries and blocks have no rows to average")
+    if wanted == "frequency":
+        values = problem.hits
+    else:
+        values = sigmoid(problem.logodds) if wanted == "own" else scaler.members[g](problem.logodds)
+    return sums_of(found.edges, problem.logodds, problem.weights, values)
 
 
 def _values(task: Task, wanted: Any, scaler: Any) -> Values:

@@ -4,15 +4,16 @@
 calibration. Rows are never renormalised: after one-vs-rest each class stands for itself (paper, sec. A.1).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import kernels
-from .arrays import Array, Floats, Ints
+from .arrays import Array, Floats, Ints, rows_from
 from .binning.histogram import Histogram, Sums, sums_of
+from .mapped import row_blocks
 from .numerics import log_sigmoid
 from .records import IntVector, record
 
@@ -43,8 +44,9 @@ class OneVsRest:
         if self._lookup is not None:
             return kernels.apply(logits, *self._lookup, self.groups)
         out = np.empty(logits.shape, dtype=logits.dtype)
-        for rows in _blocks(logits):
-            out[rows] = self.from_logodds(kernels.logodds(logits[rows]))
+        for rows in row_blocks(logits, size=BLOCK):
+            with rows_from(rows.start):
+                out[rows] = self.from_logodds(kernels.logodds(logits[rows]))
         return out
 
     def from_logodds(self, logodds: Floats) -> Floats:
@@ -96,8 +98,9 @@ class Staged:
 
     def __call__(self, logits: Array) -> Array:
         out = np.empty(logits.shape, dtype=logits.dtype)
-        for rows in _blocks(logits):
-            out[rows] = self.binned(self.scaler.scores(logits[rows]))
+        for rows in row_blocks(logits, size=BLOCK):
+            with rows_from(rows.start):
+                out[rows] = self.binned(self.scaler.scores(logits[rows]))
         return out
 
     @property
@@ -121,17 +124,12 @@ def sums_of_rows(
 ) -> list[Sums]:
     """Totals of each group's bins over the samples themselves; `values` says what is averaged."""
     total = [Sums(*np.zeros((3, len(e) + 1))) for e in edges]
-    for rows in _blocks(logits):
-        x = kernels.logodds(logits[rows])
+    for rows in row_blocks(logits, size=BLOCK):
+        with rows_from(rows.start):
+            x = kernels.logodds(logits[rows])
         v = values(rows, x)
         w = np.ones(len(x)) if weights is None else weights[rows]
         for g, e in enumerate(edges):
             of = groups == g
             total[g] += sums_of(e, x[:, of].ravel(), np.repeat(w, of.sum()), v[:, of].ravel())
     return total
-
-
-def _blocks(logits: Array) -> Iterator[slice]:
-    size = max(1, BLOCK // logits.shape[1])
-    for start in range(0, len(logits), size):
-        yield slice(start, min(start + size, len(logits)))

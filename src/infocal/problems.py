@@ -13,7 +13,19 @@ from .arrays import Array, Floats, Ints, check_count, check_groups
 from .numerics import entropy, logit, sigmoid
 from .records import Vector, record
 
-__all__ = ["Binary", "binary", "compress", "group_classes", "prior_groups", "questions", "split", "summarised"]
+__all__ = [
+    "CELLS_PER_UNIT",
+    "REACH",
+    "Binary",
+    "binary",
+    "compress",
+    "group_classes",
+    "in_cells",
+    "prior_groups",
+    "questions",
+    "split",
+    "summarised",
+]
 
 REACH = 32.0  # cells end here: beyond, a point holds less than 1e-12 nats
 CELLS_PER_UNIT = 256  # cell width 1/256: the information inside a cell is below p (1 - p) / 2^19 of its mass
@@ -53,6 +65,15 @@ class Binary:
         """Whether edges stand between points and not inside cells, so that sums over points are sums over samples."""
         return not self.width or bool(np.all(edges % self.width == 0))
 
+    def aligned(self, edges: Floats) -> Floats:
+        """Edges inside cells moved to the end of the cell that leaves its point on the side where it was."""
+        if not self.width:
+            return edges
+        start = np.floor(edges / self.width) * self.width
+        after = np.append(self.logodds, np.inf)[np.searchsorted(self.logodds, edges)]
+        stays = (edges == start) | (after < start + self.width)
+        return np.asarray(np.where(stays, start, start + self.width))
+
     def separators(self) -> Floats:
         """Where an edge stands that parts each point from the one before: midway, or on a cell boundary."""
         left, right = self.logodds[:-1], self.logodds[1:]
@@ -67,6 +88,10 @@ class Binary:
 
 def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Binary:
     """A question from samples in any order; samples of equal log-odds become one point, those of no weight none."""
+    if weights is None and not hits.any():  # only where points are, and how many
+        x = np.sort(logodds)
+        first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+        return Binary(x[first], np.zeros(len(first)), np.diff(first, append=len(x)))
     weights = np.ones(len(logodds)) if weights is None else weights
     kept = weights > 0
     order = np.argsort(logodds[kept], kind="stable")
@@ -85,22 +110,26 @@ def questions(logits: Array, labels: Ints, groups: Ints, weights: Floats | None 
 def split(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group, of all points: columns of its classes stacked."""
     logodds = kernels.logodds(logits)
-    hits = np.zeros(logodds.shape)
-    hits[np.arange(len(labels)), labels] = 1.0
+    told = logodds[np.arange(len(labels)), labels]
     return [
-        binary(
-            logodds[:, of].ravel(),
-            hits[:, of].ravel(),
-            None if weights is None else np.repeat(weights, of.sum()),
-        )
-        for of in (groups == g for g in range(int(groups.max()) + 1))
+        _question(logodds[:, groups == g], told, groups[labels] == g, weights) for g in range(int(groups.max()) + 1)
     ]
+
+
+def _question(logodds: Floats, told: Floats, own: Array, weights: Floats | None) -> Binary:
+    """The question of columns (n, k), where the label's log-odds (n,) were `told`, and are among the `own`."""
+    mass = None if weights is None else np.repeat(weights, logodds.shape[1])
+    points = binary(logodds.ravel(), np.zeros(logodds.size), mass)
+    kept = own if weights is None else own & (weights > 0)
+    place = np.searchsorted(points.logodds, told[kept])
+    hits = _mass(place, None if weights is None else weights[kept], len(points.weights))
+    return Binary(points.logodds, np.minimum(hits / points.weights, 1.0), points.weights)
 
 
 def summarised(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group in cells of the log-odds line, without ever holding the log-odds."""
     points, hits, smaller = kernels.summarise(logits, labels, weights, groups, REACH, CELLS_PER_UNIT)
-    return [_cells(*row) for row in zip(points, hits, smaller, strict=True)]
+    return [in_cells(*row) for row in zip(points, hits, smaller, strict=True)]
 
 
 def compress(problem: Binary) -> Binary:
@@ -108,20 +137,22 @@ def compress(problem: Binary) -> Binary:
     place = np.clip((problem.logodds + REACH) * CELLS_PER_UNIT, 0, CELLS - 1).astype(np.int64)
     small = np.minimum(sigmoid(problem.logodds), sigmoid(-problem.logodds))
     w = problem.weights
-    return _cells(*(_mass(place, v, CELLS) for v in (w, w * problem.hits, w * small)))
+    points, hits, smaller = (_mass(place, v, CELLS) for v in (w, w * problem.hits, w * small))
+    return in_cells(points, hits, smaller)
 
 
 def _mass(place: Ints, weights: Floats | None, cells: int) -> Floats:
     return np.bincount(place, weights, minlength=cells).astype(np.float64)
 
 
-def _cells(points: Floats, hits: Floats, smaller: Floats) -> Binary:
+def in_cells(points: Floats, hits: Floats, smaller: Floats, per_unit: float = CELLS_PER_UNIT) -> Binary:
+    """The question whose cells hold these masses: of points, of hits, of the smaller of sigmoid and complement."""
     full = np.flatnonzero(points)
-    start = full / CELLS_PER_UNIT - REACH
+    start = full / per_unit - REACH
     mean = logit(smaller[full] / points[full])
     # rounding of the mean may not push a point over its cell's boundary
-    inside = np.clip(np.where(start < 0, mean, -mean), start, np.nextafter(start + 1 / CELLS_PER_UNIT, -np.inf))
-    return Binary(inside, hits[full] / points[full], points[full], 1 / CELLS_PER_UNIT)
+    inside = np.clip(np.where(start < 0, mean, -mean), start, np.nextafter(start + 1 / per_unit, -np.inf))
+    return Binary(inside, hits[full] / points[full], points[full], 1 / per_unit)
 
 
 def group_classes(

@@ -25,6 +25,7 @@ from .scaling.affine import fit_matrix, fit_sms, fit_svs, fit_vector
 from .scaling.binary import fit_beta, fit_isotonic, fit_platt
 from .scaling.gp import fit_gp
 from .scaling.temperature import fit_bws, fit_ets, fit_temperature
+from .summary import Summary, summarise
 
 __all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load"]
 
@@ -66,8 +67,8 @@ class Bins:
 
 def fit(
     recipe: str,
-    logits: npt.ArrayLike,
-    labels: npt.ArrayLike,
+    logits: Any,
+    labels: npt.ArrayLike | None = None,
     *,
     groups: npt.ArrayLike = "shared",
     n_bins: int = 15,
@@ -77,6 +78,9 @@ def fit(
     **options: Any,
 ) -> Calibrator:
     """Fit a calibrator to logits (n, K) and labels (n,) that the classifier was not trained on.
+
+    Logits may be memory-mapped. Binnings and maps of log-odds can also be fitted, without `labels`, to an iterable of
+    blocks (logits, labels) or (logits, labels, weights), or to a `Summary`, which has its groups.
 
     - `recipe`: a name of the table, see `infocal.RECIPES`, or a binning over a scaling, such as "imax+gp".
     - `groups`: which classes share one calibrator: "shared" (all), "classwise" (none), "prior" (those of similar
@@ -107,15 +111,19 @@ def fit(
     >>> calibrator(logits).shape
     (1000, 5)
     """
-    row = _row(recipe)
-    x = check_logits(logits)
-    n, n_classes = x.shape
-    y, w = check_labels(labels, n, n_classes), check_weights(weights, n)
-    grouped = group_classes(groups, y, n_classes, w, options.pop("n_groups", None))
+    row, n_groups = _row(recipe), options.pop("n_groups", None)
+    summary = _summary(logits, labels, groups, weights, n_groups)
+    if summary is None:
+        x = check_logits(logits)
+        y, w = check_labels(labels, *x.shape), check_weights(weights, len(x))  # type: ignore[arg-type]
+        grouped = group_classes(groups, y, x.shape[1], w, n_groups)
+    else:
+        x, y, w, grouped = np.empty((0, summary.n_classes)), np.empty(0, dtype=np.int64), None, summary.groups
     _check_options(recipe, row, options, solver)
     bins = check_count("n_bins", n_bins, 2, MOST_BINS)
-    method, facts = row.fit(Task(x, y, w, grouped, bins, solver, np.random.default_rng(rng), options))
-    return Calibrator(recipe, n_classes, method, Facts({"n_samples": n} | facts))
+    method, facts = row.fit(Task(x, y, w, grouped, bins, solver, np.random.default_rng(rng), options, summary))
+    n = len(x) if summary is None else summary.n_samples
+    return Calibrator(recipe, x.shape[1], method, Facts({"n_samples": n} | facts))
 
 
 def load(path: str | os.PathLike[str]) -> Calibrator:
@@ -134,6 +142,21 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
     if probs.shape != (1, n_classes):
         raise ValueError(f"{path}: the parts of this calibrator do not fit together")
     return calibrator
+
+
+def _summary(logits: Any, labels: Any, groups: Any, weights: Any, n_groups: Any) -> Summary | None:
+    """The summary that was given, or that of given blocks; None of arrays."""
+    if isinstance(logits, Summary):
+        if labels is not None or weights is not None or n_groups is not None or not _is_shared(groups):
+            raise ValueError("logits: expected no labels, weights or groups beside a Summary, which has its own")
+        return logits
+    if labels is None and n_groups is not None:
+        raise ValueError('n_groups: only groups="prior" takes a number of groups, and blocks have no such groups')
+    return summarise(logits, groups=groups, weights=weights) if labels is None else None
+
+
+def _is_shared(groups: Any) -> bool:
+    return isinstance(groups, str) and groups == "shared"
 
 
 # -- checks --------------------------------------------------------------------------------------------------------

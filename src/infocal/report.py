@@ -8,26 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import kernels
-from .arrays import Array, Floats, Ints
-from .kernels import ClassBins
-from .metrics.calibration import (
-    Reliability,
-    class_errors,
-    class_tables,
-    class_thresholds,
-    pooled_table,
-    size_edges,
-    top1_table,
-)
+from .metrics.calibration import Reliability, class_errors, class_tables, one_table, pooled_table
 from .metrics.resampling import Interval, check_resampling, weighted_interval
-from .metrics.scores import check_samples, read
+from .metrics.scores import check_samples
 from .records import Square, record
+from .tally import Tally, priors, tally, tally_blocks
 
 __all__ = ["Report", "evaluate"]
 
-N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
-THRESHOLDS = (0, "1/K", "prior", 0.5)
 LATEX = str.maketrans({c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"})
 
 
@@ -104,8 +92,8 @@ def _cells(values: list[float]) -> str:
 
 
 def evaluate(
-    probs: npt.ArrayLike,
-    labels: npt.ArrayLike,
+    probs: Any,
+    labels: npt.ArrayLike | None = None,
     ties: npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
     *,
@@ -127,36 +115,39 @@ def evaluate(
     of a calibration error may lie below it: chance adds to the error of perfect probabilities, and `basic` takes that
     off.
 
+    Arrays may be memory-mapped. In place of arrays, an iterable of blocks of them can be given: (probs, labels[, ties[,
+    weights]]). Of an iterator, which can be gone through but once, `cw_ece_prior` is left out: its thresholds need all
+    labels first.
+
     >>> report = evaluate([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], [0, 1, 1])
     >>> round(report["accuracy"], 3), round(report["top1_ece"], 3)
     (0.667, 0.433)
     """
+    if labels is None:
+        if ties is not None or weights is not None or level is not None:
+            raise ValueError(
+                "ties, weights, level: expected none beside blocks, which bring (probs, labels, ties, weights)"
+            )
+        return _report(tally_blocks(probs, per_class))
     p, y, z, w = check_samples(probs, labels, ties, weights)
     settings = None if level is None else check_resampling(level, n_resamples, method, rng)
-    report = _report(p, y, z, w, per_class)
+    report = _report(tally(p, y, z, w, priors(y, w, p.shape[1]), per_class))
     if settings is None:
         return report
-    ends = weighted_interval(lambda drawn: _report(p, y, z, drawn).scores[0], len(p), w, settings)
-    return replace(report, scores=np.maximum(ends, 0.0), level=level)
+    again = lambda drawn: _report(tally(p, y, z, drawn, priors(y, drawn, p.shape[1]))).scores[0]  # noqa: E731
+    return replace(report, scores=np.maximum(weighted_interval(again, len(p), w, settings), 0.0), level=level)
 
 
-def _report(p: Array, y: Ints, z: Array | None, w: Floats | None, per_class: bool = False) -> Report:
-    n, K = p.shape
-    least = [class_thresholds(threshold, y, w, K) for threshold in THRESHOLDS[1:]]
-    bins = ClassBins(size_edges(N_BINS)[None], np.array(least))
-    reading = kernels.reliability(p, y, w, z, bins, pooled=not per_class)
-    rows, mass = read(reading, K, w), float(n if w is None else w.sum())
-    top1, classwise = top1_table(rows, bins.edges[0]), pooled_table(reading, bins, 0)
-    each = class_tables(reading, bins) if per_class else None
-    errors = class_errors(reading, bins, mass)
+def _report(counted: Tally) -> Report:
+    K = len(counted.reading.excess)
+    top1, classwise = one_table(*counted.top1), pooled_table(counted.reading, counted.bins, 0)
+    per_class = class_tables(counted.reading, counted.bins) if counted.per_class else None
+    errors = class_errors(counted.reading, counted.bins, counted.mass)
+    means = counted.scores
     scores = {
-        "accuracy": rows.accuracy(),
-        **({"accuracy_top5": rows.accuracy(5)} if K >= 5 else {}),
+        **{name: means[name] for name in ("accuracy", *(("accuracy_top5",) if K >= 5 else ()))},
         "top1_ece": float(top1.errors()[0]),
-        **{f"cw_ece_{name}": float(error.mean()) for name, error in zip(THRESHOLDS, errors, strict=True)},
-        "nll": rows.nll(),
-        "nll_normalised": rows.nll(normalised=True),
-        "brier_top1": rows.brier_top1(),
-        "brier": rows.brier(),
+        **{f"cw_ece_{name}": float(e.mean()) for name, e in zip(("0", *counted.thresholds), errors, strict=True)},
+        **{name: means[name] for name in ("nll", "nll_normalised", "brier_top1", "brier")},
     }
-    return Report(tuple(scores), np.array([list(scores.values())]), n, K, top1, classwise, each)
+    return Report(tuple(scores), np.array([list(scores.values())]), counted.n, K, top1, classwise, per_class)

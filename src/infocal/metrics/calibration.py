@@ -35,11 +35,12 @@ __all__ = [
     "class_tables",
     "class_thresholds",
     "ece",
+    "one_table",
     "pooled_table",
     "reliability",
     "size_edges",
     "tables",
-    "top1_table",
+    "top1_totals",
 ]
 
 KINDS = ("top1", "classwise")
@@ -72,6 +73,19 @@ class Reliability:
     def frequency(self) -> Floats:
         """Observed rate of hits in each bin."""
         return self.hits / self.weights
+
+    def of(self, question: int) -> "Reliability":
+        """The bins of one question."""
+        if check_count("question", question, 0) >= self.questions:
+            raise ValueError(f"question: expected a number from 0 to {self.questions - 1}, got {question}")
+        its = self.question == question
+        return _one_table(self.excess[its], self.weights[its], self.hits[its])
+
+    def merged(self, edges: Floats) -> "Reliability":
+        """The bins of all questions as one, merged where their means lie between the same of these edges."""
+        place = np.searchsorted(edges, self.mean, side="right")
+        sums = (np.bincount(place, values, len(edges) + 1) for values in (self.excess, self.weights, self.hits))
+        return _one_table(*(values.astype(np.float64) for values in sums))
 
     def errors(self, norm: int | str = 1, debiased: bool = False) -> Floats:
         """Calibration error of each question: mean (1), root mean square (2) or largest ("max") gap.
@@ -172,20 +186,19 @@ def size_edges(n_bins: int) -> Floats:
     return np.arange(1, n_bins) / n_bins
 
 
-def top1_table(rows: Samples, edges: Floats) -> Reliability:
-    """The bins of the confidences between these edges."""
+def top1_totals(rows: Samples, edges: Floats) -> Floats:
+    """Sums (3, M) over the bins of the confidences between these edges: of excess, weight and hits."""
     w = np.ones(len(rows.rank)) if rows.weights is None else rows.weights
     bins, correct = np.searchsorted(edges, rows.confidence, side="right"), rows.correct
     values = (w * (rows.confidence - correct), w, w * correct)
-    excess, mass, hits = (np.bincount(bins, value, len(edges) + 1).astype(np.float64) for value in values)
-    return _one_table(excess, mass, hits)
+    return np.array([np.bincount(bins, value, len(edges) + 1) for value in values], dtype=np.float64)
 
 
 def pooled_table(reading: kernels.Reading, bins: kernels.ClassBins, threshold: int) -> Reliability:
     """The bins of a reading, all classes together, above one of its thresholds, the same for all of them."""
     home, M = int(bins.home[threshold, 0]), bins.edges.shape[1] + 1
     place = np.concatenate(([M + threshold], np.arange(home + 1, M)))
-    return _one_table(*(table.sum(axis=0)[place] for table in (reading.excess, reading.mass, reading.hits)))
+    return one_table(*(table.sum(axis=0)[place] for table in (reading.excess, reading.mass, reading.hits)))
 
 
 def class_tables(reading: kernels.Reading, bins: kernels.ClassBins) -> Reliability:
@@ -200,7 +213,8 @@ def tables(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
     return Reliability(len(mass), np.nonzero(full)[0], excess[full], mass[full], hits[full])
 
 
-def _one_table(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+def one_table(excess: Floats, mass: Floats, hits: Floats) -> Reliability:
+    """The bins of one question from its sums (M,)."""
     return tables(excess[None], mass[None], hits[None])
 
 

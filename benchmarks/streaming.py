@@ -1,0 +1,92 @@
+"""`python -m benchmarks.streaming`: fit, apply and evaluate a file of 400 MB, and parts of it, without holding it.
+
+Each size runs in a process of its own, which tells the peak of its resident memory, pages of files included.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import infocal
+
+from .curves import slope
+from .paths import Inputs
+
+ROWS, CLASSES = 100_000, 1000
+MOST = 250e6  # bytes of resident memory
+PART = 5000
+
+
+def main() -> None:
+    """Print time and memory of each size, and how time grows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
+    parser.add_argument("--folder", type=Path, help="where to put 800 MB of files for a while")
+    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        print(json.dumps(run(options.folder, options.part)))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        report(Path(name))
+
+
+def report(folder: Path) -> None:
+    """The table."""
+    write(folder)
+    sizes = (ROWS // 8, ROWS // 4, ROWS // 2, ROWS)
+    print(f"{'samples':>9}{'input':>9}{'fit':>9}{'apply':>9}{'evaluate':>10}{'peak memory':>14}")
+    totals = []
+    for n in sizes:
+        best = min((measured(folder, n) for _ in range(3)), key=lambda found: sum(found["seconds"]))
+        totals.append(sum(best["seconds"]))
+        fit, apply, evaluate = best["seconds"]
+        peak = f"{best['peak'] / 1e6:.0f} MB"
+        print(f"{n:>9,}{4 * n * CLASSES / 1e6:>6.0f} MB{fit:>7.2f} s{apply:>7.2f} s{evaluate:>8.2f} s{peak:>14}")
+    print(f"time grows with n to the power of {slope(sizes, totals):.2f} (target: 1.00 within 0.05)")
+    print(f"the largest peaks {'below' if best['peak'] < MOST else 'ABOVE'} {MOST / 1e6:.0f} MB")
+
+
+def write(folder: Path) -> None:
+    """Logits and labels, a part at a time."""
+    shape = (ROWS, CLASSES)
+    logits = np.lib.format.open_memmap(folder / "logits.npy", mode="w+", dtype=np.float32, shape=shape)
+    data = Inputs(PART, CLASSES)
+    for start in range(0, ROWS, PART):
+        logits[start : start + PART] = data.logits
+    logits.flush()
+    np.save(folder / "labels.npy", np.tile(data.labels, ROWS // PART))
+
+
+def measured(folder: Path, n: int) -> dict:
+    """What a new process tells of one size."""
+    command = [sys.executable, "-m", "benchmarks.streaming", "--folder", str(folder), "--part", str(n)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def run(folder: Path, n: int) -> dict:
+    """Seconds of fit, apply and evaluate, and peak memory."""
+    import time
+
+    infocal.fit, infocal.evaluate  # noqa: B018  imported outside the clock
+    logits, labels = np.load(folder / "logits.npy", mmap_mode="r")[:n], np.load(folder / "labels.npy")[:n]
+    seconds = [time.perf_counter()]
+    calibrator = infocal.fit("imax", logits, labels)
+    seconds.append(time.perf_counter())
+    probs = np.lib.format.open_memmap(folder / "probs.npy", mode="w+", dtype=np.float32, shape=logits.shape)
+    calibrator(logits, out=probs)
+    del probs
+    seconds.append(time.perf_counter())
+    infocal.evaluate(np.load(folder / "probs.npy", mmap_mode="r"), labels, ties=logits)
+    seconds.append(time.perf_counter())
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peak = next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return {"seconds": np.diff(seconds).tolist(), "peak": peak}
+
+
+if __name__ == "__main__":
+    main()
