@@ -1,6 +1,11 @@
 """The native loops equal their slow twins, on every instruction set, for any layout of the caller's array."""
 
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -138,6 +143,13 @@ class TestRank:
         probs, ties = rng.integers(3, size=(2, 4, 6)) / 2
         assert kernels.rank(probs, ties, k).tolist() == oracles.rank(probs, ties, k)
 
+    @pytest.mark.parametrize("k", [1, 5, 16, 17, 70])
+    @pytest.mark.parametrize("values", [2, 50])
+    def test_wide_rows(self, values: int, k: int) -> None:
+        rng = np.random.default_rng(k)
+        probs, ties = rng.integers(values, size=(8, 70)) / values, rng.integers(9, size=(8, 70)) / 9
+        assert kernels.rank(probs, ties, k).tolist() == oracles.rank(probs, ties, k)
+
 
 class TestSolveEdges:
     """The programme finds the least cost that trying every partition finds, ties and weights included."""
@@ -240,6 +252,49 @@ def test_threads_are_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch) 
         kernels.n_threads()
     monkeypatch.delenv("INFOCAL_NUM_THREADS")
     assert kernels.n_threads() >= 1
+
+
+def test_threads_are_chosen_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INFOCAL_NUM_THREADS", "3")
+    logits = random_logits(2, 301, 701)
+    expected = kernels.logodds(logits)
+    with kernels.threads(2):
+        assert kernels.n_threads() == 2
+        with kernels.threads(7):
+            assert_array_equal(kernels.logodds(logits), expected)
+        with ThreadPoolExecutor() as pool:  # another thread of the caller keeps its number
+            assert pool.submit(kernels.n_threads).result() == 3
+    assert kernels.n_threads() == 3
+    with pytest.raises(ValueError, match="n: expected a whole number of at least 1, got 0"), kernels.threads(0):
+        pass
+
+
+def test_many_callers_share_the_cores() -> None:
+    logits = random_logits(2, 301, 701).astype(np.float32)
+    expected = kernels.softmax(logits)
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(lambda _: kernels.softmax(logits), range(64)))
+    assert all(np.array_equal(result, expected) for result in results)
+    assert sum(thread.name.startswith("infocal") for thread in threading.enumerate()) <= len(os.sched_getaffinity(0))
+
+
+def test_large_results_are_their_owners_own() -> None:
+    logits = np.random.default_rng(0).normal(size=(1200, 1000)).astype(np.float32)
+    first = kernels.softmax(logits)
+    kept, view = first.copy(), first[5:]
+    del first  # the view holds on to the pages
+    second = kernels.softmax(-logits)
+    assert_array_equal(view, kept[5:])
+    del view, second
+    assert_array_equal(kernels.softmax(logits), kept)
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+def test_instruction_set_of_the_environment(name: str) -> None:
+    code = "from infocal.kernels import _native; print(_native.instruction_set())"
+    call = [sys.executable, "-c", code]
+    env = {**os.environ, "INFOCAL_ISA": name}
+    assert subprocess.run(call, env=env, capture_output=True, text=True, check=True).stdout.strip() == name
 
 
 def test_unknown_instruction_set() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .calibrator import Calibrator as Calibrator
     from .comparison import Comparison as Comparison
     from .comparison import compare as compare
+    from .kernels import threads as threads
     from .numerics import logits_from_probs as logits_from_probs
     from .recipes import RECIPES as RECIPES
     from .recipes import fit as fit
@@ -41,6 +42,7 @@ _HOMES = {
     "metrics": "",
     "simulate": "",
     "summarise": "summary",
+    "threads": "kernels",
 }
 
 __all__ = sorted(_HOMES)

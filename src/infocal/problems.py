@@ -88,6 +88,10 @@ class Binary:
 
 def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Binary:
     """A question from samples in any order; samples of equal log-odds become one point, those of no weight none."""
+    if weights is None and not hits.any():  # only where points are, and how many
+        x = np.sort(logodds)
+        first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+        return Binary(x[first], np.zeros(len(first)), np.diff(first, append=len(x)))
     weights = np.ones(len(logodds)) if weights is None else weights
     kept = weights > 0
     order = np.argsort(logodds[kept], kind="stable")
@@ -106,16 +110,20 @@ def questions(logits: Array, labels: Ints, groups: Ints, weights: Floats | None 
 def split(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group, of all points: columns of its classes stacked."""
     logodds = kernels.logodds(logits)
-    hits = np.zeros(logodds.shape)
-    hits[np.arange(len(labels)), labels] = 1.0
+    told = logodds[np.arange(len(labels)), labels]
     return [
-        binary(
-            logodds[:, of].ravel(),
-            hits[:, of].ravel(),
-            None if weights is None else np.repeat(weights, of.sum()),
-        )
-        for of in (groups == g for g in range(int(groups.max()) + 1))
+        _question(logodds[:, groups == g], told, groups[labels] == g, weights) for g in range(int(groups.max()) + 1)
     ]
+
+
+def _question(logodds: Floats, told: Floats, own: Array, weights: Floats | None) -> Binary:
+    """The question of columns (n, k), where the label's log-odds (n,) were `told`, and are among the `own`."""
+    mass = None if weights is None else np.repeat(weights, logodds.shape[1])
+    points = binary(logodds.ravel(), np.zeros(logodds.size), mass)
+    kept = own if weights is None else own & (weights > 0)
+    place = np.searchsorted(points.logodds, told[kept])
+    hits = _mass(place, None if weights is None else weights[kept], len(points.weights))
+    return Binary(points.logodds, np.minimum(hits / points.weights, 1.0), points.weights)
 
 
 def summarised(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:

@@ -6,6 +6,7 @@ A record's own `check` says what it must hold besides.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -54,6 +55,7 @@ def record(cls: type[R]) -> type[R]:
     return made
 
 
+@functools.cache
 def array_fields(cls: type) -> dict[str, tuple[type, int]]:
     """Type and number of axes of each array field of a record."""
     hints = get_type_hints(cls, include_extras=True)

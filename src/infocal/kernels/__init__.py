@@ -4,19 +4,23 @@ Each function here allocates what its loop writes, runs the loop with the GIL re
 row. What a loop computes for a row depends on that row alone, and sums over rows are taken over blocks whose size
 depends on K alone, in order: results are the same for any number of threads.
 
-The number of threads is the number of usable cores, or the environment variable INFOCAL_NUM_THREADS.
+The number of threads is the number of usable cores, or the environment variable INFOCAL_NUM_THREADS, or what
+`threads` says. The environment variable INFOCAL_ISA (baseline, avx2 or avx512, read on import) holds the loops to an
+instruction set; results are the same on each.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, Floats, Ints, bad_probs_row, bad_row
+from ..arrays import Array, Floats, Ints, bad_probs_row, bad_row, check_count
 from ..numerics import sigmoid
 from . import _native
 
@@ -33,6 +37,7 @@ __all__ = [
     "solve_edges",
     "summarise",
     "tempered",
+    "threads",
 ]
 
 Part = TypeVar("Part")
@@ -42,26 +47,55 @@ SMALL = 1 << 16  # elements: below this a second thread costs more than it bring
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
 
 
+if "INFOCAL_ISA" in os.environ:
+    _native.use_instruction_set(os.environ["INFOCAL_ISA"])
+
+_chosen: ContextVar[int | None] = ContextVar("infocal_threads", default=None)
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """Let everything inside run on `n` threads; other threads of the caller, and other tasks, keep their number.
+
+    >>> with threads(1):
+    ...     n_threads()
+    1
+    """
+    token = _chosen.set(check_count("n", n, 1))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
 def n_threads() -> int:
     """Threads that the loops use."""
+    told = _chosen.get()
+    if told is not None:
+        return told
     chosen = os.environ.get("INFOCAL_NUM_THREADS", "")
     if chosen:
         if not chosen.isdigit() or int(chosen) < 1:
             raise ValueError(f"INFOCAL_NUM_THREADS: expected a whole number of at least 1, got {chosen!r}")
         return int(chosen)
+    return _cores()
+
+
+def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=max(8, os.cpu_count() or 1), thread_name_prefix="infocal")
+    """The threads of all callers: no more than there are cores, however many call at once."""
+    return ThreadPoolExecutor(max_workers=_cores(), thread_name_prefix="infocal")
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def _room(logits: Array, dtype: npt.DTypeLike = None) -> Array:
+def _room(logits: Array, dtype: npt.DTypeLike | None = None) -> Array:
     """An array for a result of this shape, and type unless another is given."""
     kind = np.dtype(logits.dtype if dtype is None else dtype)
     if logits.size * kind.itemsize < LARGE:
@@ -303,5 +337,5 @@ def solve_edges(
     if windows is None:
         windows = np.repeat([[0], [len(low) - 1]], n_bins - 1, axis=1)
     cuts = np.empty(n_bins - 1, dtype=np.int64)
-    total = _native.solve_edges(cost == "information", low, high, *windows, cuts)
+    total = _native.solve_edges(cost == "information", low, high, windows[0], windows[1], cuts)
     return cuts, total

@@ -64,41 +64,42 @@ template <class Bin> struct Layer {
 
     Best best(int64_t j, int64_t from, int64_t to) const {
         const int64_t end = j < to ? j : to;
-        Best best = {HUGE_VAL, from};
-        D least = D{} + HUGE_VAL, at = D{};
-        int64_t i = from;
-        for (; i + WIDTH <= end + 1; i += WIDTH) {
+        const D last = D{} + double(end);
+        D least = D{} + HUGE_VAL, at = last, place = steps() + double(from);
+        for (int64_t i = from; i <= end; i += WIDTH, place += double(WIDTH)) {
             const D value = load(before + (i - origin)) + bin(i, j);
-            const auto less = value < least;
-            least = less ? value : least;
-            at = less ? D{} + double(i) : at;
+            const D allowed = place <= last ? value : D{} + HUGE_VAL;
+            const auto less = allowed < least;
+            least = less ? allowed : least;
+            at = less ? place : at;
         }
-        if (i <= end) {
-            const D value = load(before + (i - origin)) + bin(i, j);
-            for (int64_t lane = 0; i + lane <= end; ++lane)
-                if (value[lane] < least[lane]) {
-                    least[lane] = value[lane];
-                    at[lane] = double(i);
-                }
+        double cost = least[0], cut = at[0];
+        for (int64_t lane = 1; lane < WIDTH; ++lane) {
+            const bool better = least[lane] < cost || (least[lane] == cost && at[lane] < cut);
+            cost = better ? least[lane] : cost;
+            cut = better ? at[lane] : cut;
         }
-        for (int64_t lane = 0; lane < WIDTH; ++lane) {
-            const int64_t place = int64_t(at[lane]) + lane;
-            if (least[lane] < best.cost || (least[lane] == best.cost && least[lane] < HUGE_VAL && place < best.cut))
-                best = {least[lane], place};
-        }
-        return best;
+        return {cost, int64_t(cut)};
     }
 
-    // Both costs obey the quadrangle inequality on sorted points, so the best cut moves right with j: solving the
-    // middle first bounds the cut of all others.
-    void solve(int64_t start, int64_t end, int64_t from, int64_t to) const {
-        if (start > end) return;
-        const int64_t j = start + (end - start) / 2;
-        const Best found = best(j, from, to);
-        cost[j - first] = found.cost;
-        cut[j - first] = found.cut;
-        solve(start, j - 1, from, found.cut);
-        solve(j + 1, end, found.cut, to);
+    static D steps() {
+        D lane = {};
+        for (int64_t i = 0; i < WIDTH; ++i) lane[i] = double(i);
+        return lane;
+    }
+
+    // Both costs obey the quadrangle inequality on sorted points, so the best cut moves right with the point: those of
+    // every second point bound the cuts of the points between them, which need not wait for one another.
+    void solve(int64_t points) const {
+        int64_t step = 1;
+        while (2 * step <= points) step *= 2;
+        for (; step >= 1; step /= 2)
+            for (int64_t p = step - 1; p < points; p += 2 * step) {
+                const int64_t from = p >= step ? cut[p - step] : origin, to = p + step < points ? cut[p + step] : last;
+                const Best found = best(first + p, from, to);
+                cost[p] = found.cost;
+                cut[p] = found.cut;
+            }
     }
 };
 
@@ -121,7 +122,7 @@ template <class Bin> double solve(const Bin &bin, int64_t points, const Windows 
     for (int64_t m = 1; m < count; ++m) {
         const Layer<Bin> layer = {bin, before, windows.from[m - 1], windows.to[m - 1], cost, cut + m * width,
                                   windows.from[m]};
-        layer.solve(windows.from[m], windows.to[m], windows.from[m - 1], windows.to[m - 1]);
+        layer.solve(windows.to[m] - windows.from[m] + 1);
         double *const spare = before;
         before = cost;
         cost = spare;

@@ -4,9 +4,16 @@
 
 #include <math.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace infocal {
 namespace {
+
+#include "numbers.hpp"
+
+#include "lanes.hpp"
 
 const int64_t ROWS = 16;  // at hand at a time: what a class adds up over them stays in registers
 
@@ -31,7 +38,7 @@ template <class T> struct Lowest {
     double *sum, *mass;   // (T + 1, length)
 };
 
-template <class T> void load(const Samples<T> &x, int64_t start, double grain, Batch<T> &batch) {
+template <class T> void load_rows(const Samples<T> &x, int64_t start, double grain, Batch<T> &batch) {
     for (int64_t r = 0; r < batch.count; ++r) {
         const T *from = x.probs.row(start + r);
         T *to = batch.p + r * batch.length;
@@ -120,27 +127,56 @@ int64_t bin_of(const double *edges, int64_t n_edges, double x) {
     return low;
 }
 
+// As many numbers as there are lanes for them in double precision.
+inline V<double> widen(const double *from) { return load(from); }
+inline V<double> widen(const float *from) {
+    typedef float Half __attribute__((vector_size(INFOCAL_WIDTH / 2)));
+    Half half;
+    memcpy(&half, from, sizeof(half));
+    return __builtin_convertvector(half, V<double>);
+}
+
+// Lower ends, tables of sums and of masses (length,) of parts of the lowest bin.
+const int64_t PARTS = 4;  // at work at a time
+struct Parts {
+    int64_t count;
+    const double *from[PARTS];
+    double *sum[PARTS], *mass[PARTS];
+};
+
 // Adds weight * probability, and weight, of what lies between `from` and `end`, class by class.
-template <class T>
-void tally(const Batch<T> &batch, double grain, const double *from, const double *end, double *sum, double *mass) {
-    for (int64_t start = 0; start < batch.length; start += BLOCK) {
-        const int64_t width = batch.length - start < BLOCK ? batch.length - start : BLOCK;
-        double parts[BLOCK] = {0}, weights[BLOCK] = {0};
+template <int64_t N, class T> void tally_parts(const Batch<T> &batch, double grain, const double *end, const Parts &to) {
+    const V<double> none = {};
+    for (int64_t k = 0; k < batch.length; k += lanes<double>) {
+        V<double> from[N], sum[N] = {}, mass[N] = {};
+        const V<double> last = load(end + k);
+#pragma GCC unroll 4
+        for (int64_t j = 0; j < N; ++j) from[j] = load(to.from[j] + k);
         for (int64_t r = 0; r < batch.count; ++r) {
-            const T *p = batch.row(r) + start;
-            const double weight = batch.weight[r];
-            for (int64_t b = 0; b < width; ++b) {
-                const double x = double(p[b]), part = (x * weight + grain) - grain;
-                const double in = (x > from[start + b] ? 1.0 : 0.0) * (x < end[start + b] ? 1.0 : 0.0);
-                parts[b] += in * part;
-                weights[b] += in * weight;
+            const V<double> x = widen(batch.row(r) + k), weight = none + batch.weight[r];
+            const Mask<double> low = Mask<double>::below(x, last);
+            const V<double> part = low.pick((x * weight + grain) - grain, none), here = low.pick(weight, none);
+#pragma GCC unroll 4
+            for (int64_t j = 0; j < N; ++j) {
+                const Mask<double> in = Mask<double>::below(from[j], x);
+                sum[j] += in.pick(part, none);
+                mass[j] += in.pick(here, none);
             }
         }
-        for (int64_t b = 0; b < width; ++b) {
-            sum[start + b] += parts[b];
-            mass[start + b] += weights[b];
+        for (int64_t j = 0; j < N; ++j) {
+            const V<double> sums = load(to.sum[j] + k) + sum[j], masses = load(to.mass[j] + k) + mass[j];
+            memcpy(to.sum[j] + k, &sums, sizeof(sums));
+            memcpy(to.mass[j] + k, &masses, sizeof(masses));
         }
     }
+}
+
+template <class T> void tally(const Batch<T> &batch, double grain, const double *end, Parts &parts) {
+    if (parts.count == 1) tally_parts<1>(batch, grain, end, parts);
+    if (parts.count == 2) tally_parts<2>(batch, grain, end, parts);
+    if (parts.count == 3) tally_parts<3>(batch, grain, end, parts);
+    if (parts.count == 4) tally_parts<4>(batch, grain, end, parts);
+    parts.count = 0;
 }
 
 bool any_at_home_in_lowest(const Bins &bins, int64_t t, int64_t columns) {
@@ -169,11 +205,12 @@ void tally_higher(const Batch<T> &batch, int64_t r, const Lowest<T> &low, const 
     const T *p = batch.row(r);
     const double weight = batch.weight[r];
     for (int64_t start = 0; start < batch.columns; start += LANES) {
-        int32_t higher[LANES];
-        for (int64_t b = 0; b < LANES; ++b) higher[b] = p[start + b] >= low.first[start + b];
-        if (!sum_lanes(higher)) continue;
+        Mask<T> higher = {};
+        for (int64_t k = start; k < start + LANES; k += lanes<T>)
+            higher = either<T>(higher, Mask<T>::at_least(load(p + k), load(low.first + k)));
+        if (!any<T>(higher)) continue;
         for (int64_t k = start; k < start + LANES; ++k) {
-            if (!higher[k - start]) continue;
+            if (!(p[k] >= low.first[k])) continue;
             const double x = double(p[k]), part = (x * weight + into.grain) - into.grain;
             const Place place = {bins, batch.columns, k, bin_of(bins.of(k), bins.n_edges, x), x};
             place.add(into.excess + k * bins.cells(), part);
@@ -194,11 +231,16 @@ template <class T> void tally_label(const Batch<T> &batch, int64_t r, const Bins
 
 template <class T>
 void tally_batch(const Batch<T> &batch, const Lowest<T> &low, const Bins &bins, const Tables &into) {
+    Parts parts = {};
     for (int64_t t = 0; t <= bins.n_thresholds; ++t) {
-        const int64_t at = t * batch.length;
-        if (t == 0 || any_at_home_in_lowest(bins, t - 1, batch.columns))
-            tally(batch, into.grain, low.from + at, low.end, low.sum + at, low.mass + at);
+        const int64_t at = t * batch.length, j = parts.count;
+        if (t > 0 && !any_at_home_in_lowest(bins, t - 1, batch.columns)) continue;
+        parts.from[j] = low.from + at;
+        parts.sum[j] = low.sum + at;
+        parts.mass[j] = low.mass + at;
+        if (++parts.count == PARTS) tally(batch, into.grain, low.end, parts);
     }
+    tally(batch, into.grain, low.end, parts);
     for (int64_t r = 0; r < batch.count; ++r) {
         tally_higher(batch, r, low, bins, into);
         tally_label(batch, r, bins, into);
@@ -242,7 +284,7 @@ template <class T> int64_t read(const Samples<T> &x, const Facts &facts, const B
     int64_t bad = -1;
     for (int64_t start = 0; start < x.probs.rows && bad < 0; start += ROWS) {
         batch.count = x.probs.rows - start < ROWS ? x.probs.rows - start : ROWS;
-        load(x, start, into.grain, batch);
+        load_rows(x, start, into.grain, batch);
         for (int64_t r = 0; r < batch.count && bad < 0; ++r) {
             const int64_t i = start + r;
             const bool fine = state_facts(batch.row(r), length, batch.label[r], facts.values + 4 * i);

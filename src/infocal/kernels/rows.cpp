@@ -5,6 +5,9 @@
 
 #include <math.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace infocal {
 namespace {
@@ -12,9 +15,17 @@ namespace {
 #include "numbers.hpp"
 #include "row.hpp"
 
+#include "lanes.hpp"
+
+using D = V<double>;
+using U = Lanes<double>::U;
+
 // e[k] = exp(z[k] - max), 0 for the top column; returns their sum: the odds against the top class.
-template <class T> double exp_others(const Row<T> &row, T max, T *e) {
-    for (int64_t k = 0; k < row.length; ++k) e[k] = exp_(row.z[k] - max);
+double exp_others(const Row<double> &row, double max, double *e) {
+    for (int64_t k = 0; k < row.length; k += lanes<double>) {
+        const D power = Lanes<double>::exp(load(row.z + k) - max);
+        memcpy(e + k, &power, sizeof(power));
+    }
     e[row.top] = 0;
     return sum(e, row.length);
 }
@@ -35,16 +46,15 @@ double logodds_of_top(const Row<double> &row, double others, double *e) {
     return (row.max - second) - log_(sum(e, row.length));
 }
 
-inline double logodds_of(const Row<double> &row, double others, const double *e, int64_t k) {
-    return (row.z[k] - row.max) - log_(1.0 + (others - e[k]));
-}
-
 // The definition that every other loop agrees with: lambda_k = z_k - log sum_{j != k} exp z_j.
 // `e` is left with exp(z - max), 0 at the top; returns their sum.
 double logodds_row(const Row<double> &row, double *e, double *logodds) {
     double others = exp_others(row, row.max, e);
     if (is_bad(row, others)) return others;
-    for (int64_t k = 0; k < row.length; ++k) logodds[k] = logodds_of(row, others, e, k);
+    for (int64_t k = 0; k < row.length; k += lanes<double>) {
+        const D here = (load(row.z + k) - row.max) - log_any<D, U>(1.0 + (others - load(e + k)));
+        memcpy(logodds + k, &here, sizeof(here));
+    }
     logodds[row.top] = logodds_of_top(row, others, logodds + row.length);
     return others;
 }
@@ -71,7 +81,10 @@ void logodds_at(const Matrix<T> &x, const int64_t *columns, int64_t count, doubl
     double *z = scratch + length, *e = z + length, *spare = e + length;
     const Row<double> row = as_double(load_row(x, 0, reinterpret_cast<T *>(scratch)), z);
     const double others = exp_others(row, row.max, e);
-    for (int64_t c = 0; c < count; ++c) out[c] = logodds_of(row, others, e, columns[c]);
+    for (int64_t c = 0; c < count; ++c) {
+        const int64_t k = columns[c];
+        out[c] = (row.z[k] - row.max) - log_(1.0 + (others - e[k]));
+    }
     for (int64_t c = 0; c < count; ++c)
         if (columns[c] == row.top) out[c] = logodds_of_top(row, others, spare);
 }

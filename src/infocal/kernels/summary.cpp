@@ -73,7 +73,6 @@ struct Line {
         last = float(grid.cells * QUANTA - 1);
     }
 
-    // Writes over e.
     void place(const float *z, float *e) const {
         Mask<float> any_large = {};
         for (int64_t k = 0; k < BLOCK; k += STEP)
@@ -108,9 +107,13 @@ struct Line {
     }
 };
 
-void place_row(const Found &row, const float *z, float *e, int64_t length, const Grid &grid) {
+// Writes over e. Meanwhile a row to read later is called for.
+void place_row(const Found &row, const float *z, float *e, int64_t length, const Grid &grid, const float *later) {
     const Line line(row, grid);
-    for (int64_t k = 0; k < length; k += BLOCK) line.place(z + k, e + k);
+    for (int64_t k = 0; k < length; k += BLOCK) {
+        for (int64_t b = 0; b < BLOCK; b += LANES) __builtin_prefetch(later + k + b);
+        line.place(z + k, e + k);
+    }
     const int32_t top = line.place_of_top(row, grid.reach);
     memcpy(e + row.top, &top, sizeof(top));
 }
@@ -199,7 +202,7 @@ int64_t run(const Matrix<float> &x, const int64_t *labels, const int32_t *first,
         for (int64_t r = 0; r < count; ++r) {
             if (is_bad(found[r])) return start + r;
             float *e = room.e + r * length;
-            place_row(found[r], room.z + r * length, e, length, grid);
+            place_row(found[r], room.z + r * length, e, length, grid, x.row(start + r + ROWS));
         }
         for (int64_t r = 0; r < count; ++r) {
             const int32_t *place = reinterpret_cast<const int32_t *>(room.e + r * length);
