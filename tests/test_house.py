@@ -15,7 +15,10 @@ LAYERS = (
     {"problems"},
     {"binning", "scaling", "onevsrest"},
     {"metrics", "information", "simulate"},
-    {"calibrator", "fitting", "recipes", "report", "tally", "comparison", "persist", "summary", "files", "datasets"},
+    {
+        *("files", "persist", "datasets", "summary", "calibrator", "chain", "fitting", "choosing", "recipes"),
+        *("tally", "report", "comparison"),
+    },
     {"sklearn", "plots", "html", "cli", "torch", "paper"},
 )
 OPTIONAL = {"sklearn", "matplotlib", "torch", "pandas", "polars", "pyarrow", "rich", "jinja2"}

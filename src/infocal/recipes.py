@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,9 @@ from .binning.bbq import fit_bbq
 from .binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
 from .binning.imax import SOLVERS, Binning, fit_imax, measured
 from .binning.posterior import POSTERIORS
-from .calibrator import Calibrator, Identity
+from .calibrator import Calibrator, Identity, Method
+from .chain import Chain, told
+from .choosing import Candidate, Part, choose
 from .fitting import STAGES, Find, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
 from .persist import read_record
 from .problems import Binary, group_classes
@@ -29,6 +31,8 @@ __all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load"]
 
 MOST_BINS = 4096
 MOST_CLASSES = 1 << 20  # that a file may claim
+CLASSWISE = (("groups", "classwise"),)
+HITS = 20  # samples per class from which "auto" tries a curve for each class
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,10 @@ def fit(
     of the classifier in the bin) or an array (n, K) to be averaged; `monotone`: never let a higher bin answer with
     less; `prior_count`: points to add to each bin that answer as the classifier does; and, of I-Max, `posterior`:
     what is believed of the label while the edges are sought, "sigmoid", "affine", "kde" or "isotonic".
+
+    "auto" chooses by repeated cross-validation on these samples alone (see `infocal.choosing`). Its `fit_info` tells
+    what was `chosen`, the `reason`, and the measures of all `candidates`, also as a `table` to print. It takes the
+    names of other `candidates`, the plainest first.
 
     Over a scaling, `representatives` are "scaled" (the mean of its probabilities in the bin) unless asked otherwise,
     and `stage` says which log-odds are binned: "raw", as in the paper, or "scaled".
@@ -211,6 +219,70 @@ def _imax(task: Task, problem: Binary) -> Binning:
     return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, **task.chosen("posterior"))
 
 
+# -- the choice ----------------------------------------------------------------------------------------------------
+
+
+def _auto(task: Task) -> Fitted:
+    """The candidate that cross-validation prefers, fitted to all samples."""
+    weights = np.ones(len(task.labels)) if task.weights is None else task.weights
+    given = _given(task.options["candidates"]) if "candidates" in task.options else []
+    judged = Part(task.logits, task.labels, weights)
+    choice = choose(
+        partial(_fit_candidate, task), judged, given or _candidates(task), (lambda _: ()) if given else _binned
+    )
+    method, facts = _fitted(task, choice.chosen)
+    return method, choice.facts | facts
+
+
+def _given(names: Any) -> list[Candidate]:
+    if isinstance(names, str) or not len(names) or not all(isinstance(name, str) and name != "auto" for name in names):
+        raise ValueError(f"candidates: expected names of recipes other than auto, got {names!r}")
+    try:
+        return [Candidate(name) for name in names if _row(name)]
+    except ValueError as error:
+        raise ValueError(f"candidates: expected names of recipes other than auto ({error})") from None
+
+
+def _fit_candidate(task: Task, candidate: Candidate, part: Part) -> Method:
+    return _fitted(replace(task, **part._asdict()), candidate)[0]
+
+
+def _fitted(task: Task, candidate: Candidate) -> Fitted:
+    """The fit of a recipe; `groups` and `after`, a scaling to go before it, are options of candidates alone."""
+    options = dict(candidate.options)
+    classwise, after = options.pop("groups", None) == "classwise", options.pop("after", None)
+    task = replace(task, groups=np.arange(task.logits.shape[1]) if classwise else task.groups, options=options)
+    if after is None:
+        return _row(candidate.recipe).fit(task)
+    first = _row(after).fit(replace(task, options={}))[0]
+    floor = 0.5 / task.logits.size  # less than the least that so many answers can count
+    second, facts = _row(candidate.recipe).fit(replace(task, logits=told(first, floor, task.logits)))
+    return Chain(first, floor, second), facts
+
+
+def _candidates(task: Task) -> list[Candidate]:
+    """Scalings from the plain to the free; those that need many samples only where there are so many."""
+    n, K = task.logits.shape
+    rows = ("svs", "sms") if n >= K * K else ("svs",)
+    ways = [(), CLASSWISE] if n >= HITS * K and task.groups.max() < K - 1 else [()]
+    curves = [Candidate("gp"), *(Candidate(name, way) for name in ("beta", "isotonic") for way in ways)]
+    chains = [
+        Candidate(row, (("after", curve.recipe), *curve.options)) for row in rows for curve in (curves[0], curves[-1])
+    ]
+    return [*(Candidate(name) for name in ("identity", "temperature", "ets")), *curves, *map(Candidate, rows), *chains]
+
+
+def _binned(scaling: Candidate) -> list[Candidate]:
+    """I-Max alone and over a scaling: on raw or on scaled log-odds, answering with scaled probabilities or with
+    frequencies. These are not left to be 0, which no score forgives."""
+    some = ("prior_count", 1.0)
+    if scaling.recipe not in SCALINGS or "after" in dict(scaling.options):
+        return [Candidate("imax", (some,))]
+    settings = [(), (("stage", "scaled"),), (("stage", "scaled"), ("representatives", "frequency"), some)]
+    over = [Candidate(f"imax+{scaling.recipe}", (*scaling.options, *options)) for options in settings]
+    return [Candidate("imax", (*scaling.options, some)), *over]
+
+
 BINNINGS: dict[str, Bins] = {
     "eqsize": Bins(
         lambda task, problem: measured(problem, eq_size_edges(task.n_bins)),
@@ -271,4 +343,5 @@ RECIPES: dict[str, Recipe] = {
         Scaling(one_vs_rest(fit_bbq), "the mean of equal-mass binnings of many sizes", "Naeini et al. (2015)")
     ),
     "scaling-binning": _over(BINNINGS["eqmass"], SCALINGS["platt"]),
+    "auto": Recipe(_auto, "what cross-validation of these prefers, see `fit_info`", "Stone (1974)", ("candidates",)),
 }
