@@ -11,12 +11,13 @@ import numpy.typing as npt
 from . import kernels
 from .arrays import Array, Floats, Ints
 from .calibrator import Calibrator
-from .metrics.calibration import size_edges, top1_table
+from .metrics.calibration import one_table, size_edges, top1_totals
 from .metrics.resampling import Interval, bootstrap
 from .metrics.scores import Samples as Rows
 from .metrics.scores import check_level, check_samples, read
 from .recipes import fit
-from .report import N_BINS, Report, evaluate
+from .report import Report, evaluate
+from .tally import N_BINS
 
 __all__ = ["Comparison", "compare"]
 
@@ -191,7 +192,7 @@ def _measures(probs: Array, labels: npt.ArrayLike, ties: npt.ArrayLike) -> Calla
     def measures(drawn: Ints) -> Floats:
         counts = np.bincount(drawn, minlength=len(y)).astype(np.float64)
         some: Rows = rows._replace(weights=counts)
-        top1 = float(top1_table(some, edges).errors()[0])
+        top1 = float(one_table(*top1_totals(some, edges)).errors()[0])
         return np.array([some.accuracy(), top1, classwise(counts), some.nll(normalised=True), some.brier_top1()])
 
     return measures
