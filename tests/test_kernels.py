@@ -185,6 +185,30 @@ class TestSolveEdges:
         bins = zip(np.split(hits, cuts), np.split(misses, cuts), strict=True)
         assert_allclose(sum(oracles.information_cost(h, m) for h, m in bins), total, rtol=1e-12)
 
+    def test_windows_hold_the_cuts(self) -> None:
+        rng = np.random.default_rng(1)
+        hits, misses = np.sort(rng.random(300)), np.sort(rng.random(300))[::-1]
+        low, high = np.append(0.0, np.cumsum(hits)), np.append(np.cumsum(misses[::-1])[::-1], 0.0)
+        cuts, least = kernels.solve_edges("information", low, high, 6)
+        near = np.stack((cuts - 3, cuts + 5))
+        assert_array_equal(kernels.solve_edges("information", low, high, 6, near)[0], cuts)
+        away, more = kernels.solve_edges("information", low, high, 6, np.stack((cuts + 2, cuts + 9)))
+        assert ((cuts + 2 <= away) & (away <= cuts + 9)).all()
+        assert more > least
+
+    def test_same_bits_on_every_instruction_set(self) -> None:
+        rng = np.random.default_rng(2)
+        hits, misses = np.sort(rng.random(700)) ** 3, np.sort(rng.random(700))[::-1]
+        low, high = np.append(0.0, np.cumsum(hits)), np.append(np.cumsum(misses[::-1])[::-1], 0.0)
+        before, found = _native.instruction_set(), []
+        for instruction_set in INSTRUCTION_SETS:
+            _native.use_instruction_set(instruction_set)
+            for cost in ("information", "squares"):
+                cuts, total = kernels.solve_edges(cost, low, high, 15)  # type: ignore[arg-type]
+                found.append((cuts.tolist(), total))
+        _native.use_instruction_set(before)
+        assert all(result == found[i % 2] for i, result in enumerate(found))
+
 
 def call(name: str, logits: Array) -> Array:
     rng = np.random.default_rng(0)

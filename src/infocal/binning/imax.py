@@ -151,14 +151,13 @@ def _blocks(problem: Binary, sums: Masses) -> Ints:
 
 
 def _settled(sums: Masses, first: Ints, at: Ints) -> Ints:
-    """Cuts moved to the best points near by, from the starts of these blocks on, until they stay."""
-    cuts = first[at]
+    """Cuts moved to the best points near by, from the starts of these blocks on, until none moves far."""
     for _ in range(STEPS):
         windows = first[[np.maximum(at - NEAR, 0), np.minimum(at + NEAR + 1, len(first) - 1)]]
-        before, cuts = cuts, kernels.solve_edges("information", sums.hits, sums.misses, len(cuts) + 1, windows)[0]
-        if np.array_equal(cuts, before):
+        cuts, _ = kernels.solve_edges("information", sums.hits, sums.misses, len(at) + 1, windows)
+        before, at = at, np.minimum(np.searchsorted(first, cuts, side="right") - 1, len(first) - 2)
+        if (np.abs(at - before) <= NEAR // 2).all():
             break
-        at = np.minimum(np.searchsorted(first, cuts, side="right") - 1, len(first) - 2)
     return cuts
 
 
