@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/infocal/kernels/*.cpp src/infocal/kernels/*.hpp)
 
-.PHONY: demo test check bench quality format clean
+.PHONY: demo test check bench quality docs pictures format clean
 
 demo: .venv/demo
 	$(BIN)/infocal demo
@@ -23,6 +23,12 @@ bench: .venv/bench
 quality: .venv/test
 	$(BIN)/python -m benchmarks.quality
 
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+pictures: .venv/test
+	$(BIN)/python docs/pictures.py
+
 format: .venv/test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -40,6 +46,10 @@ format: .venv/test
 
 .venv/bench: $(SOURCES) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	touch $@ .venv/demo
+
+.venv/docs: $(SOURCES) | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@ .venv/demo
 
 clean:

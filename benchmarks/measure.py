@@ -15,6 +15,7 @@ __all__ = ["Call", "Clock", "Cost", "best_time", "cost", "extra_memory", "times_
 
 Call = Callable[[], Any]
 Clock = Callable[[], float]
+TURNS = 5  # of the copy and a call that does not take long
 ENOUGH = 5.0  # seconds of a run after which another would tell little
 
 
@@ -37,13 +38,9 @@ def cost(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0, clock: 
     return Cost(times_copy(call, matrix, seconds, clock, first), memory / matrix.nbytes)
 
 
-def best_time(
-    call: Call, seconds: float = 1.0, least: int = 3, clock: Clock = time.perf_counter, known: float = float("inf")
-) -> float:
-    """Shortest of as many runs as fit into a time, and of one that is known: other work on the machine only adds."""
-    if ENOUGH <= known < float("inf"):
-        return known
-    best, began, runs, spent = known, clock(), 0, 0.0
+def best_time(call: Call, seconds: float = 1.0, least: int = 3, clock: Clock = time.perf_counter) -> float:
+    """Shortest of as many runs as fit into a time: other work on the machine only adds."""
+    best, began, runs, spent = float("inf"), clock(), 0, 0.0
     while not runs or (spent < ENOUGH and (runs < least or spent < seconds)):
         start = clock()
         call()
@@ -59,12 +56,17 @@ def times_copy(
     clock: Clock = time.perf_counter,
     known: float = float("inf"),
 ) -> float:
-    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there."""
+    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there: the shortest of
+    each, taken in turns, so that a busy spell of the machine meets both. A call that is known to take long is not made
+    again."""
     target = np.empty_like(matrix)
     target[:] = 0
-    copy = best_time(lambda: np.copyto(target, matrix), seconds / 4, 10, clock)
-    value = best_time(call, seconds, clock=clock, known=known)
-    copy = min(copy, best_time(lambda: np.copyto(target, matrix), seconds / 4, 10, clock))
+    long = ENOUGH <= known < float("inf")
+    copy, value, began, turns, spent = float("inf"), known, clock(), 0, 0.0
+    while spent < seconds or (turns < TURNS and spent < ENOUGH):
+        copy = min(copy, best_time(lambda: np.copyto(target, matrix), 0.0, clock=clock))
+        value = value if long else min(value, best_time(call, 0.0, 1, clock))
+        turns, spent = turns + 1, clock() - began
     return value / copy
 
 

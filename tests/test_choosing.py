@@ -12,9 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import infocal
 from infocal.arrays import Array
 from infocal.calibrator import Identity
-from infocal.chain import Chain
+from infocal.chain import Chain, floor_of
 from infocal.choosing import FOLDS, ROUNDS, Candidate, Choice, Part, _distinct, _layouts, _squared_error, choose
+from infocal.fitting import Task
 from infocal.numerics import softmax
+from infocal.recipes import _after, _fitted
 from infocal.simulate import source
 from sources import random_samples
 
@@ -34,6 +36,12 @@ def chosen(methods: dict[str, Callable[[Array], Array]], samples: Part | None = 
 
 def softened(inverse: float) -> Callable[[Array], Array]:
     return lambda logits: softmax(inverse * logits)
+
+
+def _fitted_candidate(candidate: Candidate) -> Callable[[Array], Array]:
+    groups = np.zeros(LOGITS.shape[1], dtype=np.int64)
+    task = Task(LOGITS, LABELS, None, groups, 15, "exact", np.random.default_rng(0))
+    return _fitted(task, candidate)[0]
 
 
 class TestFolds:
@@ -215,6 +223,21 @@ class TestAuto:
         assert_array_equal(again(LOGITS), calibrator(LOGITS))
         assert again.fit_info["candidates"] == info["candidates"]
 
+    def test_binnings_are_tried_over_the_best(self) -> None:
+        draw = source(3, slope=2.0).draw(400)
+        names = list(infocal.fit("auto", draw.logits, draw.labels).fit_info["candidates"])
+        assert [name for name in names if "imax" in name] == [
+            "imax (prior_count=1.0)",
+            "imax+temperature",
+            "imax (representatives=own, after=temperature)",
+            "imax (prior_count=1.0, after=temperature)",
+        ]
+
+    def test_binning_after_a_scaling_is_binning_at_its_stage(self) -> None:
+        after = _fitted_candidate(_after(Candidate("temperature"), "imax", representatives="own"))
+        staged = infocal.fit("imax+temperature", LOGITS, LABELS, stage="scaled")
+        assert_allclose(after(LOGITS), staged(LOGITS), atol=1e-6)
+
     def test_given_candidates_are_all(self) -> None:
         info = infocal.fit("auto", LOGITS, LABELS, candidates=["identity", "imax+gp"]).fit_info
         assert list(info["candidates"]) == ["identity", "imax+gp"]
@@ -239,11 +262,18 @@ class TestChain:
         chain = Chain(first, 1e-6, second)
         assert_allclose(chain(LOGITS), second(np.log(np.maximum(first(LOGITS), 1e-6))))
         assert chain(LOGITS.astype(np.float32)).dtype == np.float32
+        tiny = Chain(Identity(), 1e-300, Identity())
+        assert_allclose(tiny(np.array([[0.0, -1e6]], dtype=np.float32)), [[1.0, 0.0]])
 
     def test_a_zero_can_be_revised_but_an_impossible_class_not(self) -> None:
         logits = np.array([[0.0, -100.0, -np.inf]])
         probs = Chain(Identity(), 1e-3, Identity())(logits)
         assert_allclose(probs, [[1 / 1.001, 0.001 / 1.001, 0.0]])
+
+    def test_floor_is_half_of_what_is_least(self) -> None:
+        assert floor_of(np.array([[0.0, 0.2, 0.8], [0.1, 0.9, 0.0]])) == 0.05
+        assert floor_of(np.array([[0.0, 1e-320, 1.0]])) == np.finfo(np.float64).tiny
+        assert floor_of(np.zeros((1, 2))) == 0.5
 
     @pytest.mark.parametrize("floor", [0.0, 1.0, -1.0])
     def test_floor_is_a_probability(self, floor: float) -> None:

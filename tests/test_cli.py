@@ -1,12 +1,16 @@
 """The command line as a person uses it: files in, files out, one clear line when something is wrong."""
 
+import inspect
 import io
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +18,9 @@ from numpy.testing import assert_array_equal
 
 import infocal
 from infocal.cli import main
-from infocal.files import read_data, replaced, write_arrays
+from infocal.files import read_data
+from infocal.numerics import softmax
+from infocal.recipes import RECIPES
 from sources import random_samples
 
 LOGITS, LABELS = random_samples()
@@ -30,7 +36,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestCommands:
     def test_fit_apply_evaluate(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fit", "val.npz", "-o", "cal.json", "--bins", "8", "--groups", "0,0,0,1,1,1"]) == 0
-        assert "imax on 400 samples of 6 classes: the bins keep" in capsys.readouterr().out
+        told = capsys.readouterr().out.splitlines()
+        assert told[0] == "imax on 400 samples of 6 classes"
+        assert told[1].startswith("the bins keep")
+        assert max(map(len, told)) <= 80
         assert main(["apply", "cal.json", "val.npz", "-o", "probs.npz"]) == 0
         assert "400 samples of 6 classes written to probs.npz" in capsys.readouterr().out
         expected = infocal.fit("imax", LOGITS, LABELS, n_bins=8, groups=[0, 0, 0, 1, 1, 1])(LOGITS)
@@ -77,15 +86,31 @@ class TestCommands:
         assert main(["demo"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 24
-        assert max(map(len, lines)) <= 110
+        assert max(map(len, lines)) <= 80
         assert any(line.startswith("imax") for line in lines)
         assert any("infocal fit" in line for line in lines)
 
-    @pytest.mark.parametrize("command", ["", "fit", "apply", "evaluate", "demo"])
+    @pytest.mark.parametrize("command", ["", "fit", "apply", "evaluate", "compare", "demo", "completion"])
     def test_help(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit, match="0"):
             main([*command.split(), "--help"])
         assert "usage: infocal" in capsys.readouterr().out
+
+    def test_examples_of_the_help_run(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        shutil.copy("val.npz", "test.npz")
+        Path("val.csv").write_text("a,b,animal\n" + "3,-1,a\n-2,2,b\n" * 20)
+        table, form = np.column_stack((LOGITS, LABELS)), ["%.6f"] * 6 + ["%d"]
+        np.savetxt("test.csv", table, form, delimiter=",", header="u,v,w,x,y,z,label", comments="")
+        settings = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        for command in ("fit", "apply", "evaluate", "compare", "demo"):
+            with pytest.raises(SystemExit, match="0"):
+                main([command, "--help"])
+            for example in capsys.readouterr().out.split("examples:\n")[1].splitlines():
+                shell = ["bash", "-euo", "pipefail", "-c", example]
+                subprocess.run(shell, env=settings, check=True, capture_output=True)
+            main(["fit", "val.npz", "-o", "cal.json"])
+            main(["apply", "cal.json", "val.npz", "-o", "probs.npz"])
+            capsys.readouterr()
 
     def test_as_a_module(self, folder: Path) -> None:
         command = [sys.executable, "-m", "infocal", "evaluate", "val.npz", "--json"]
@@ -102,7 +127,7 @@ class TestCommands:
         json.loads(capsys.readouterr().out)
 
     def test_interrupt(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupt(path: str) -> None:
+        def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
         monkeypatch.setattr("infocal.cli.common.read_data", interrupt)
@@ -142,12 +167,13 @@ def arrays(**named: object) -> bytes:
 
 
 BAD_FILES = {
-    "empty": (b"", "expected an .npz file"),
-    "text": (b"0.1,0.9,1\n", "expected an .npz file"),
+    "empty": (b"", "expected logits or probs, got an empty file"),
+    "text": (b"0.1,0.9,1\n", "expected the names of the columns in the first line"),
+    "noise": (bytes(range(1, 256)), "expected an .npz, .npy, .csv or .parquet file"),
     "truncated": (truncated(), "expected an .npz file"),
     "pickled": (pickled(), "expected an .npz file"),
     "gigantic": (gigantic(), "expected an .npz file"),
-    "single": (single(), "expected an .npz file"),
+    "single": (single(), "expected logits or probs in the name of an .npy file"),
     "nameless": (arrays(x=LOGITS), "expected an array named logits or probs"),
     "labelless": (arrays(logits=LOGITS), "expected an array named labels"),
     "flat": (arrays(logits=LOGITS[0], labels=LABELS), "expected a matrix"),
@@ -157,6 +183,240 @@ BAD_FILES = {
     "nan": (arrays(logits=np.where(LOGITS > 7, np.nan, LOGITS), labels=LABELS), "got nan in row"),
     "percent": (arrays(probs=np.full((2, 2), 50.0), labels=[0, 1]), "expected numbers from 0 to 1"),
 }
+
+
+class TestWaysIn:
+    """One answer, whichever way the data come in."""
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])
+    def test_tables_and_single_arrays(self, suffix: str, folder: Path) -> None:
+        if suffix == ".parquet":
+            pytest.importorskip("pyarrow", reason="reads Parquet")
+        if suffix == ".npy":
+            np.save("val_logits.npy", LOGITS)
+            np.save("val_labels.npy", LABELS)
+        else:
+            frame = pytest.importorskip("pandas", reason="writes tables").DataFrame(LOGITS, columns=list("abcdef"))
+            frame["animal"] = np.array(list("abcdef"))[LABELS]
+            frame.to_csv("val_logits.csv", index=False) if suffix == ".csv" else frame.to_parquet("val_logits.parquet")
+        label = [] if suffix == ".npy" else ["--label", "animal"]
+        assert main(["fit", f"val_logits{suffix}", "-o", "cal.json", *label]) == 0
+        assert main(["apply", "cal.json", f"val_logits{suffix}", "-o", "probs.npz", *label]) == 0
+        assert_array_equal(read_data("probs.npz").probs, infocal.fit("imax", LOGITS, LABELS)(LOGITS))
+        assert_array_equal(read_data("probs.npz").labels, LABELS)
+
+    def test_names_of_classes_are_kept_and_found_again(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("val.csv").write_text("ant,bee,cat,label\n" + "3,-1,0,ant\n-2,2,1,cat\n0,2,-1,bee\n" * 20)
+        Path("turned.csv").write_text("cat,ant,bee\n0,3,-1\n1,-2,2\n-1,0,2\n")
+        Path("other.csv").write_text("cat,ant,cow\n0,3,-1\n")
+        assert main(["fit", "val.csv", "-o", "cal.json", "--groups", "classwise", "--bins", "2"]) == 0
+        assert main(["apply", "cal.json", "turned.csv", "-o", "out.csv"]) == 0
+        assert main(["apply", "cal.json", "val.csv", "-o", "whole.csv"]) == 0
+        assert infocal.load("cal.json").fit_info["classes"] == ("ant", "bee", "cat")
+        assert read_data("out.csv").classes == ("ant", "bee", "cat")
+        assert_array_equal(read_data("out.csv").probs, read_data("whole.csv").probs[:3])  # type: ignore[index]
+        assert main(["apply", "cal.json", "other.csv", "-o", "no.csv"]) == 2
+        assert "expected the classes of the fit, differs in bee, cow" in capsys.readouterr().err
+
+    def test_pipes(self, folder: Path) -> None:
+        line = "{0} fit - -o - < val.npz | {0} apply - val.npz -o - | {0} evaluate - --json"
+        command = f"set -eo pipefail; {line.format(f'{sys.executable} -m infocal')}"
+        run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        expected = infocal.evaluate(infocal.fit("imax", LOGITS, LABELS)(LOGITS), LABELS)
+        assert json.loads(run.stdout) == pytest.approx(dict(expected))
+
+    def test_calibrator_and_data_cannot_both_be_piped(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["apply", "-", "-", "-o", "out.npz"]) == 2
+        assert "got - for both" in capsys.readouterr().err
+
+    def test_probabilities_in_a_table(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("probs.csv").write_text("a,b,label\n0.9,0.1,a\n0.4,0.6,b\n0.8,0.2,b\n")
+        assert main(["evaluate", "probs.csv"]) == 2
+        assert "say --probs" in capsys.readouterr().err
+        assert main(["evaluate", "probs.csv", "--probs", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["top1_ece"] == pytest.approx(1.3 / 3)
+
+    def test_weights(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        w = np.arange(len(LABELS)) % 3
+        np.savez("weighted.npz", logits=LOGITS, labels=LABELS, mass=w)
+        assert main(["fit", "weighted.npz", "-o", "cal.json", "--weights", "mass"]) == 0
+        expected = infocal.fit("imax", LOGITS, LABELS, weights=w)
+        assert_array_equal(infocal.load("cal.json")(LOGITS), expected(LOGITS))
+        capsys.readouterr()
+        command = ["evaluate", "weighted.npz", "--weights", "mass", "--calibrator", "cal.json", "--json"]
+        assert main(command) == 0
+        report = infocal.evaluate(expected(LOGITS), LABELS, ties=LOGITS, weights=w)
+        assert json.loads(capsys.readouterr().out) == pytest.approx(dict(report))
+
+    def test_intervals(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["evaluate", "val.npz", "--level", "0.8", "--seed", "3", "--json"]) == 0
+        expected = infocal.evaluate(softmax(LOGITS), LABELS, ties=LOGITS, level=0.8, rng=3)
+        assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
+        assert main(["evaluate", "val.npz", "--level", "80"]) == 2
+        assert "level: expected a fraction" in capsys.readouterr().err
+
+    def test_groups_from_a_file(self, folder: Path) -> None:
+        Path("groups.txt").write_text("0 0 0\n1, 1\n1\n")
+        assert main(["fit", "val.npz", "-o", "cal.json", "--groups", "groups.txt"]) == 0
+        assert infocal.load("cal.json").groups.tolist() == [0, 0, 0, 1, 1, 1]
+        assert main(["fit", "val.npz", "-o", "cal.json", "--groups", "prior", "--n-groups", "2"]) == 0
+        assert len(set(infocal.load("cal.json").groups.tolist())) == 2
+
+
+class TestAnswers:
+    def test_every_command_answers_in_json(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        def said(*command: str) -> Any:
+            assert main([*command, "--json"]) == 0
+            return json.loads(capsys.readouterr().out)
+
+        fitted = said("fit", "val.npz", "-o", "cal.json")
+        assert (fitted["recipe"], fitted["n_classes"], fitted["fit_info"]["n_samples"]) == ("imax", 6, 400)
+        assert said("apply", "cal.json", "val.npz", "-o", "probs.npz")["n_samples"] == 400
+        assert 0 < said("evaluate", "probs.npz")["accuracy"] < 1
+        table = said("compare", "val.npz", "val.npz", "--recipes", "identity,imax")
+        assert list(table) == ["identity", "imax"]
+        assert table["imax"]["top1_ece"] < table["identity"]["top1_ece"]
+        assert "imax" in said("demo")
+
+    def test_results_on_the_standard_output_stand_alone(
+        self, folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        assert main(["fit", "val.npz", "-o", "-", "--json"]) == 0
+        output = capsysbinary.readouterr()
+        assert json.loads(output.out)["format"] == "infocal calibrator"
+        assert json.loads(output.err)["recipe"] == "imax"
+
+    def test_compare_is_compare(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["compare", "val.npz", "val.npz", "--recipes", "identity,imax", "--bins", "9"]) == 0
+        expected = infocal.compare(["identity", "imax"], (LOGITS, LABELS), (LOGITS, LABELS), n_bins=9)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[: len(str(expected).splitlines())] == str(expected).splitlines()
+
+    def test_tables_fit_a_terminal(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", "80")
+        assert main(["compare", "val.npz", "val.npz", "--recipes", "identity,scaling-binning"]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+    @pytest.mark.parametrize("command", ["compare val.csv val.csv --recipes identity,imax", "demo"])
+    def test_reports(self, command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("jinja2", reason="writes the page")
+        Path("val.csv").write_text("ant,<b>bee,cat,label\n" + "3,-1,0,ant\n-2,2,1,cat\n0,2,-1,<b>bee\n" * 20)
+        assert main([*command.split(), "--report", "report.html"]) == 0
+        assert "report written to report.html" in capsys.readouterr().out
+        page = Path("report.html").read_text()
+        assert page.startswith("<!DOCTYPE html>")
+        assert "<b>bee" not in page
+        assert ("&lt;b&gt;bee" in page) == ("val.csv" in command)
+
+    def test_threads_change_nothing(self, folder: Path) -> None:
+        for threads in "13":
+            assert main(["fit", "val.npz", "-o", f"{threads}.json", "--threads", threads]) == 0
+        assert Path("1.json").read_text() == Path("3.json").read_text()
+        assert "INFOCAL_NUM_THREADS" not in os.environ
+
+    def test_an_option_of_one_recipe(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["fit", "val.npz", "-o", "cal.json", "--recipe", "gp", "--set", "n_inducing=5"]) == 0
+        assert main(["fit", "val.npz", "-o", "cal.json", "--set", "n_inducing"]) == 2
+        assert "--set: expected NAME=VALUE" in capsys.readouterr().err
+        assert main(["fit", "val.npz", "-o", "cal.json", "--set", "colour=red"]) == 2
+        assert "colour: 'imax' takes" in capsys.readouterr().err
+
+    def test_every_keyword_of_a_fit_has_an_option(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            main(["fit", "--help"])
+        text = capsys.readouterr().out
+        keywords = set(inspect.signature(infocal.fit).parameters) - {"logits", "labels", "options"}
+        binning = set(RECIPES["imax"].options) | {"stage", "n_groups"}
+        for name in keywords | binning:
+            option = {"n_bins": "bins", "rng": "seed"}.get(name, name.replace("_", "-"))
+            assert f"--{option}" in text
+
+    def test_over_a_scaling(self, folder: Path) -> None:
+        options = ["--recipe", "imax+temperature", "--stage", "scaled", "--representatives", "scaled"]
+        assert main(["fit", "val.npz", "-o", "cal.json", *options]) == 0
+        expected = infocal.fit("imax+temperature", LOGITS, LABELS, stage="scaled")
+        assert_array_equal(infocal.load("cal.json")(LOGITS), expected(LOGITS))
+
+
+class TestShells:
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_completion(self, shell: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        assert main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        for word in ("evaluate", "prior-count", "alternating", "eqmass"):
+            assert word in script
+        if shutil.which(shell) is None:
+            pytest.skip(f"{shell} is not installed; the script was made, not read by it")
+        (tmp_path / "script").write_text(script)
+        subprocess.run([shell, "-n", tmp_path / "script"], check=True)
+
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            ("infocal e", {"evaluate"}),
+            ("infocal fit --recipe im", {"imax"}),
+            ("infocal fit --solver ", {"exact", "alternating"}),
+            ("infocal fit va", {"val.npz"}),
+            ("infocal apply --out", {"--output"}),
+        ],
+    )
+    def test_bash_completes(self, line: str, expected: set[str], folder: Path) -> None:
+        words = line.split(" ")
+        typed = " ".join(f"'{word}'" for word in words)
+        script = f"""
+        source <({sys.executable} -m infocal completion bash)
+        COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; COMP_POINT={len(line)}
+        function_name=$(complete -p infocal | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+        $function_name infocal '{words[-1]}' '{words[-2]}'
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+        """
+        run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        assert set(run.stdout.split()) == expected
+
+    def test_fish_completes(self, folder: Path) -> None:
+        if shutil.which("fish") is None:
+            pytest.skip("fish is not installed")
+        script = f"{sys.executable} -m infocal completion fish | source; complete -C 'infocal fit --solver '"
+        run = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True)
+        assert {line.split("\t")[0] for line in run.stdout.splitlines()} == {"exact", "alternating"}
+
+    def test_a_closed_pipe_is_no_fault(self, folder: Path) -> None:
+        for command in ("apply cal.json big.npz -o -", "--help", "demo --json"):
+            np.savez("big.npz", logits=np.tile(LOGITS, (20, 1)))
+            main(["fit", "val.npz", "-o", "cal.json"])
+            line = f"{sys.executable} -m infocal {command} | true; exit ${{PIPESTATUS[0]}}"
+            run = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+            assert (run.returncode in (0, 141), run.stderr) == (True, "")
+
+    def test_interrupted_from_the_keyboard(self, folder: Path) -> None:
+        os.mkfifo("slow.npz")
+        with (
+            subprocess.Popen(
+                [sys.executable, "-m", "infocal", "fit", "slow.npz", "-o", "cal.json"],
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            ) as process,
+            open("slow.npz", "wb"),
+        ):  # opens once the command reads
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 130
+            assert process.stderr is not None
+            assert process.stderr.read() == "infocal: stopped\n"
+        assert sorted(path.name for path in folder.iterdir()) == ["slow.npz", "val.npz"]
+
+    def test_apply_starts_light(self, folder: Path) -> None:
+        main(["fit", "val.npz", "-o", "cal.json"])
+        code = (
+            "import sys; from infocal.cli import main; main(['apply', 'cal.json', 'val.npz', '-o', 'out.npz'])\n"
+            "heavy = {'scipy', 'rich', 'pyarrow', 'matplotlib', 'sklearn', 'shtab', 'jinja2', 'pandas'}\n"
+            "print(sorted(heavy & sys.modules.keys()))"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert run.stdout.splitlines()[-1] == "[]"
 
 
 class TestBadInput:
@@ -186,6 +446,21 @@ class TestBadInput:
             ("fit val.npz -o c.json --groups 0,x", "--groups: expected shared, classwise, prior or numbers"),
             ("fit val.npz -o c.json --groups some", 'groups: expected "shared"'),
             ("fit val.npz -o no/such/folder/c.json", "no such file or directory"),
+            ("fit val.npz -o .", ".: expected the name of a file to write, got a folder"),
+            ("fit val.npz -o val.npz", "val.npz: is read as well and would be lost"),
+            ("fit val.npz -o val.npz/c.json", "no such file or directory"),
+            ("fit val.npz -o c.json --threads 0", "--threads: expected a whole number of at least 1"),
+            ("fit val.npz -o c.json --groups val.npz", "--groups: expected shared, classwise, prior or numbers"),
+            ("fit val.npz -o c.json --n-groups 2", 'n_groups: only groups="prior"'),
+            ("fit val.npz -o c.json --weights mass", "val.npz: expected weights named mass"),
+            ("fit val.npz -o c.json --stage raw", "stage: 'imax' takes"),
+            ("apply val.npz val.npz -o val.npz", "val.npz: is read as well and would be lost"),
+            ("apply val.npz val.npz -o out.txt", "expected a name that ends in .npz"),
+            ("compare val.npz val.npz --recipes imax,magic", "recipe: expected one of identity"),
+            ("compare val.npz val.npz --report val.npz", "val.npz: is read as well and would be lost"),
+            ("compare val.npz", "required: TEST"),
+            ("evaluate val.npz --calibrator val.npz", "val.npz: expected a saved calibrator"),
+            ("completion powershell", "invalid choice: 'powershell'"),
             ("fit none.npz -o c.json", "none.npz: no such file or directory"),
             ("evaluate .", ".: is a directory"),
             ("apply val.npz val.npz -o out.npz", "val.npz: expected a saved calibrator"),
@@ -198,30 +473,26 @@ class TestBadInput:
         assert len(error.splitlines()) == 1
         assert [path.name for path in folder.iterdir()] == ["val.npz"]
 
+    def test_unreadable_and_unwritable(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        os.chmod("val.npz", 0)
+        (folder / "locked").mkdir(mode=0o500)
+        if os.access("val.npz", os.R_OK):
+            pytest.skip("nothing is forbidden to this user")
+        assert main(["evaluate", "val.npz"]) == 2
+        assert "val.npz: permission denied" in capsys.readouterr().err
+        os.chmod("val.npz", 0o600)
+        assert main(["fit", "val.npz", "-o", "locked/c.json"]) == 2
+        assert "may not be written to" in capsys.readouterr().err
 
-class TestFiles:
-    def test_a_killed_write_leaves_what_was_there(self, tmp_path: Path) -> None:
-        path = tmp_path / "out.npz"
-        write_arrays(path, probs=LOGITS)
-        before = path.read_bytes()
+    def test_a_full_disk_leaves_what_was_there(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        if not os.path.exists("/dev/full"):
+            pytest.skip("needs /dev/full")
+        assert main(["fit", "val.npz", "-o", "/dev/full"]) == 2
+        assert "no space left" in capsys.readouterr().err
 
-        def write_and_fail() -> None:
-            with replaced(path) as file:
-                file.write(b"half")
-                raise RuntimeError
-
-        with pytest.raises(RuntimeError):
-            write_and_fail()
-        assert path.read_bytes() == before
-        assert os.listdir(tmp_path) == ["out.npz"]
-
-    def test_others_may_read_what_is_written(self, tmp_path: Path) -> None:
-        (tmp_path / "plain").write_text("")
-        write_arrays(tmp_path / "out.npz", probs=LOGITS)
-        assert (tmp_path / "out.npz").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-    def test_probs_are_kept_beside_their_logits(self, tmp_path: Path) -> None:
-        write_arrays(tmp_path / "in.npz", probs=np.array([[0.2, 0.8]], dtype=np.float32))
-        data = read_data(tmp_path / "in.npz")
-        assert data.probs is not None
-        assert_array_equal(np.exp(data.logits).astype(np.float32), data.probs)
+    def test_what_is_not_installed(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "shtab", None)
+        assert main(["completion", "bash"]) == 2
+        assert capsys.readouterr().err == "infocal: shtab is not installed: pip install 'infocal[all]'\n"

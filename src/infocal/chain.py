@@ -10,7 +10,7 @@ from .arrays import Array
 from .calibrator import Method
 from .records import record
 
-__all__ = ["Chain", "told"]
+__all__ = ["Chain", "floor_of", "told"]
 
 
 @record
@@ -36,4 +36,11 @@ class Chain:
 def told(first: Method, floor: float, logits: Array) -> Array:
     """Logits of what a method answers."""
     probs = first(logits)
-    return np.where(np.isneginf(logits), -np.inf, np.log(np.maximum(probs, floor))).astype(probs.dtype, copy=False)
+    logs = np.log(np.maximum(probs, floor, dtype=np.float64))  # the floor may be less than single precision holds
+    return np.where(np.isneginf(logits), -np.inf, logs).astype(probs.dtype, copy=False)
+
+
+def floor_of(probs: Array) -> float:
+    """What a 0 among answers counts as: half the smallest of the others."""
+    smallest = float(probs[probs > 0].min(initial=1.0))
+    return max(smallest / 2, float(np.finfo(probs.dtype).tiny))

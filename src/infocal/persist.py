@@ -5,11 +5,12 @@ shortest form that reads back the same) or, where it is long or holds infinities
 """
 
 import base64
+import codecs
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -23,6 +24,8 @@ __all__ = ["read_record", "write_record"]
 FORMAT = "infocal calibrator"
 VERSION = 1
 SHORT = 4096  # elements of the longest array kept as a list
+DEEPEST = 16  # records inside one another; those that a fit returns are a quarter of it
+HEAD = 4096  # bytes that tell text from anything else before the whole of a large file is read
 
 
 def write_record(record: Any, path: str | os.PathLike[str]) -> None:
@@ -35,7 +38,7 @@ def write_record(record: Any, path: str | os.PathLike[str]) -> None:
 def read_record(path: str | os.PathLike[str]) -> Any:
     """The record that was written to a file; a `ValueError` says what is wrong with any other file."""
     try:
-        return _checked(json.loads(Path(path).read_bytes(), parse_constant=_refuse_constant))
+        return _checked(json.loads(_text(path), parse_constant=_refuse_constant, parse_float=_finite))
     except RecursionError:
         raise ValueError(f"{path}: expected a saved calibrator, got a file nested too deeply") from None
     except UnicodeDecodeError:
@@ -46,8 +49,23 @@ def read_record(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{path}: {error}") from None
 
 
+def _text(path: str | os.PathLike[str]) -> str:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(path, "rb") as file:
+        head = decoder.decode(file.read(HEAD))
+        return head + decoder.decode(file.read(), final=True)
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"expected finite numbers, got {name}")
+
+
+def _finite(text: str) -> float:
+    """JSON allows 1e999, which is no number that a fit returns."""
+    value = float(text)
+    if not math.isfinite(value):
+        _refuse_constant(f"{text:.20}")
+    return value
 
 
 def _checked(content: Any) -> Any:
@@ -58,7 +76,7 @@ def _checked(content: Any) -> Any:
         raise ValueError(
             f"expected version {VERSION} of the format, got {version!r}; read it with the infocal it is of"
         )
-    return _decode(content)
+    return _decode(content, DEEPEST)
 
 
 # -- records -------------------------------------------------------------------------------------------------------
@@ -70,15 +88,17 @@ def _encode(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_encode(item) for item in value]
     if isinstance(value, Mapping):
-        return dict(value)
+        return {name: _encode(item) for name, item in value.items()}
     if not dataclasses.is_dataclass(value):
         return value
     fields = {field.name: _encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return {"record": type(value).__name__} | fields
 
 
-def _decode(content: Any) -> Any:
-    """The record of an object."""
+def _decode(content: Any, deepest: int) -> Any:
+    """The record of an object, with at most so many inside one another."""
+    if not deepest:
+        raise ValueError("expected a saved calibrator, got records nested too deeply")
     name = content.pop("record", None) if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in RECORDS:
         raise ValueError(f"expected the name of a record, got {name!r}")
@@ -90,25 +110,35 @@ def _decode(content: Any) -> Any:
     values = {
         key: _decode_array(f"{name}.{key}", content[key], *arrays[key])
         if key in arrays
-        else _decode_field(f"{name}.{key}", content[key], hints[key])
+        else _decode_field(f"{name}.{key}", content[key], hints[key], deepest - 1)
         for key in names
     }
-    return cls(**values)
+    try:
+        return cls(**values)
+    except (TypeError, IndexError, AttributeError) as error:  # of a check that met what no fit returns
+        raise ValueError(f"{name}: the fields do not fit together ({error})") from None
 
 
-def _decode_field(name: str, content: Any, hint: Any) -> Any:
+def _decode_field(name: str, content: Any, hint: Any, deepest: int) -> Any:
     """The value of a field that is no array: a plain value of its type, facts, a record, or a tuple of records."""
     if hint is Facts and isinstance(content, dict):
-        return Facts(content)
+        return _settled(content)
     if get_origin(hint) is tuple and isinstance(content, list):
-        return tuple(_decode_field(name, item, get_args(hint)[0]) for item in content)
+        return tuple(_decode_field(name, item, get_args(hint)[0], deepest) for item in content)
     if hint in (str, int, float, bool):
         if type(content) is not hint:
             raise ValueError(f"{name}: expected {hint.__name__}, got {content!r:.40}")
         return content
     if content is None and type(None) in get_args(hint):
         return None
-    return _decode(content)
+    return _decode(content, deepest)
+
+
+def _settled(content: Any) -> Any:
+    """JSON that nobody can change: facts for objects, tuples for lists."""
+    if isinstance(content, dict):
+        return Facts({name: _settled(value) for name, value in content.items()})
+    return tuple(_settled(item) for item in content) if isinstance(content, list) else content
 
 
 # -- arrays --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from .binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
 from .binning.imax import SOLVERS, Binning, fit_imax, measured
 from .binning.posterior import POSTERIORS
 from .calibrator import Calibrator, Identity, Method
-from .chain import Chain, told
+from .chain import Chain, floor_of, told
 from .choosing import Candidate, Part, choose
 from .fitting import STAGES, Find, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
 from .persist import read_record
@@ -248,16 +248,21 @@ def _fit_candidate(task: Task, candidate: Candidate, part: Part) -> Method:
 
 
 def _fitted(task: Task, candidate: Candidate) -> Fitted:
-    """The fit of a recipe; `groups` and `after`, a scaling to go before it, are options of candidates alone."""
+    """The fit of a recipe; `groups`, and a candidate to go `after`, are options of candidates alone."""
     options = dict(candidate.options)
     classwise, after = options.pop("groups", None) == "classwise", options.pop("after", None)
-    task = replace(task, groups=np.arange(task.logits.shape[1]) if classwise else task.groups, options=options)
     if after is None:
-        return _row(candidate.recipe).fit(task)
-    first = _row(after).fit(replace(task, options={}))[0]
-    floor = 0.5 / task.logits.size  # less than the least that so many answers can count
-    second, facts = _row(candidate.recipe).fit(replace(task, logits=told(first, floor, task.logits)))
+        groups = np.arange(task.logits.shape[1]) if classwise else task.groups
+        return _row(candidate.recipe).fit(replace(task, groups=groups, options=options))
+    first = _fitted(task, after)[0]
+    floor = floor_of(first(task.logits))
+    straightened = replace(task, logits=told(first, floor, task.logits))
+    second, facts = _fitted(straightened, Candidate(candidate.recipe, tuple(options.items())))
     return Chain(first, floor, second), facts
+
+
+def _after(first: Candidate, recipe: str, **options: Any) -> Candidate:
+    return Candidate(recipe, (*options.items(), ("after", first)))
 
 
 def _candidates(task: Task) -> list[Candidate]:
@@ -266,21 +271,19 @@ def _candidates(task: Task) -> list[Candidate]:
     rows = ("svs", "sms") if n >= K * K else ("svs",)
     ways = [(), CLASSWISE] if n >= HITS * K and task.groups.max() < K - 1 else [()]
     curves = [Candidate("gp"), *(Candidate(name, way) for name in ("beta", "isotonic") for way in ways)]
-    chains = [
-        Candidate(row, (("after", curve.recipe), *curve.options)) for row in rows for curve in (curves[0], curves[-1])
-    ]
+    chains = [_after(curve, row) for row in rows for curve in (curves[0], curves[-1])]
     return [*(Candidate(name) for name in ("identity", "temperature", "ets")), *curves, *map(Candidate, rows), *chains]
 
 
 def _binned(scaling: Candidate) -> list[Candidate]:
     """I-Max alone and over a scaling: on raw or on scaled log-odds, answering with scaled probabilities or with
     frequencies. These are not left to be 0, which no score forgives."""
-    some = ("prior_count", 1.0)
-    if scaling.recipe not in SCALINGS or "after" in dict(scaling.options):
-        return [Candidate("imax", (some,))]
-    settings = [(), (("stage", "scaled"),), (("stage", "scaled"), ("representatives", "frequency"), some)]
-    over = [Candidate(f"imax+{scaling.recipe}", (*scaling.options, *options)) for options in settings]
-    return [Candidate("imax", (*scaling.options, some)), *over]
+    alone = Candidate("imax", (("prior_count", 1.0),))
+    if scaling.recipe not in SCALINGS:
+        return [alone]
+    over = [_after(scaling, "imax", representatives="own"), _after(scaling, "imax", prior_count=1.0)]
+    raw = Candidate(f"imax+{scaling.recipe}", scaling.options)
+    return [alone, *over] if "after" in dict(scaling.options) else [alone, raw, *over]
 
 
 BINNINGS: dict[str, Bins] = {

@@ -39,6 +39,7 @@ from sklearn.utils.validation import (
 
 from . import kernels, metrics
 from .arrays import Array, Floats, Ints
+from .chain import floor_of
 from .numerics import softmax
 from .recipes import fit
 
@@ -217,8 +218,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         known = np.isfinite(answers[np.arange(len(labels)), labels])
         if not known.any():
             raise ValueError("cv: expected folds whose classes the other folds hold too, got none; use fewer folds")
-        positive = answers[answers > 0] if self._of_probs else np.ones(1)
-        self.floor_ = max(float(positive.min(initial=1.0)) / 2, np.finfo(np.float64).tiny)
+        self.floor_ = floor_of(answers) if self._of_probs else 0.0
         weights = None if mass is None else mass[known]
         settings = {"groups": self.groups, "n_bins": self.n_bins, "weights": weights, **(self.options or {})}
         return fit(self.recipe, self._logits(answers[known]), labels[known], **settings)

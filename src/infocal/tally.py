@@ -13,7 +13,7 @@ from .mapped import is_mapped, numbered, row_blocks
 from .metrics.calibration import size_edges, top1_totals
 from .metrics.scores import Samples, check_samples, read
 
-__all__ = ["Tally", "priors", "tally", "tally_blocks"]
+__all__ = ["N_BINS", "Tally", "priors", "tally", "tally_blocks"]
 
 N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
 BLOCK = 1 << 22  # elements of a file read at a time

@@ -2,27 +2,54 @@
 
 import argparse
 
-from ..files import write_arrays
+from ..calibrator import Calibrator
+from ..files import Data, check_format, check_output, write_probs
 from ..recipes import load
-from .common import DATA, Commands, read, working
+from .common import Commands, add_command, add_reading, add_running, answer, read, working
 
-__all__ = ["add"]
+__all__ = ["add", "open_both"]
+
+EXAMPLES = (
+    "infocal apply cal.json test.npz -o probs.npz",
+    "infocal apply cal.json test.csv -o - | infocal evaluate -",
+)
 
 
 def add(commands: Commands) -> None:
     """Enter the command."""
-    parser = commands.add_parser("apply", help="calibrate logits with a saved calibrator")
-    parser.add_argument("calibrator", metavar="CAL.json", help="a calibrator saved by fit")
-    parser.add_argument("data", metavar="DATA", help=f"{DATA}; labels may be missing")
+    parser = add_command(commands, "apply", "Calibrate logits with a saved calibrator.", *EXAMPLES)
+    parser.add_argument("calibrator", metavar="CAL.json", help="a calibrator saved by fit; - is the standard input")
+    add_reading(parser, "DATA", labels=False)
     parser.add_argument(
-        "-o", "--output", metavar="OUT", required=True, help="the .npz file to write: probs, and labels"
+        "-o",
+        "--output",
+        metavar="OUT",
+        required=True,
+        help="the .npz, .npy, .csv or .parquet file to write: probs, and labels; - prints CSV",
     )
+    add_running(parser)
     parser.set_defaults(run=_apply)
 
 
 def _apply(options: argparse.Namespace) -> None:
-    calibrator, data = load(options.calibrator), read(options.data)
+    check_output(options.output, options.calibrator, options.data)
+    check_format(options.output)
+    calibrator, data = open_both(options)
     with working("calibrating"):
-        arrays = {"probs": calibrator(data.logits)} | ({} if data.labels is None else {"labels": data.labels})
-        write_arrays(options.output, **arrays)
-    print(f"{len(data.logits):,} samples of {calibrator.n_classes} classes written to {options.output}")
+        write_probs(options.output, calibrator(data.logits), data.labels, data.classes)
+    n, K = data.logits.shape
+    text = f"{n:,} samples of {K} classes written to {options.output}"
+    answer(options, text, {"n_samples": n, "n_classes": K, "output": options.output})
+
+
+def open_both(options: argparse.Namespace) -> tuple[Calibrator, Data]:
+    """The calibrator and the data of a command, the classes of the data in the order of the calibrator's."""
+    if options.calibrator == options.data == "-":
+        raise ValueError("expected a calibrator or data on the standard input, got - for both")
+    calibrator = load("/dev/stdin" if options.calibrator == "-" else options.calibrator)
+    data, names = read(options.data, options), calibrator.fit_info.get("classes")
+    if names is None:
+        return calibrator, data
+    if len(names) != calibrator.n_classes or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{options.calibrator}: expected the names of {calibrator.n_classes} classes")
+    return calibrator, data.ordered(names)

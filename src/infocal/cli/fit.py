@@ -1,68 +1,107 @@
 """`infocal fit`: a calibrator from labelled logits."""
 
 import argparse
+import dataclasses
+import json
+import textwrap
+from collections.abc import Mapping
+from typing import Any
 
 from ..binning.imax import SOLVERS
 from ..binning.posterior import POSTERIORS
 from ..calibrator import Calibrator
-from ..recipes import RECIPES, fit
-from .common import DATA, Commands, read, working
+from ..files import Data, check_output
+from ..fitting import STAGES
+from ..recipes import BINNINGS, RECIPES, SCALINGS, fit
+from ..records import Facts
+from .common import Commands, add_command, add_reading, add_running, add_settings, answer, read, settings, working
 
 __all__ = ["add"]
+
+EXAMPLES = (
+    "infocal fit val.npz -o cal.json",
+    "infocal fit val.csv --label animal -o cal.json --groups classwise",
+    "infocal fit val.npz -o cal.json --recipe imax+gp --bins 20 --stage scaled",
+)
+WIDTH = 80
+OPTIONS = ("solver", "posterior", "representatives", "monotone", "prior_count", "stage")
 
 
 def add(commands: Commands) -> None:
     """Enter the command."""
-    parser = commands.add_parser("fit", help="fit a calibrator and save it")
-    parser.add_argument("data", metavar="VAL", help=DATA)
-    parser.add_argument("-o", "--output", metavar="CAL.json", required=True, help="where to save the calibrator")
-    parser.add_argument("--recipe", default="imax", help=f"{', '.join(RECIPES)} (default: imax)")
-    parser.add_argument("--bins", type=int, default=15, help="number of bins (default: 15)")
+    parser = add_command(commands, "fit", "Fit a calibrator to labelled logits and save it.", *EXAMPLES)
+    add_reading(parser, "VAL", weights=True)
     parser.add_argument(
-        "--groups",
-        default="shared",
-        help="shared, classwise, prior or a group per class as 0,0,1,... (default: shared)",
+        "-o", "--output", metavar="CAL.json", required=True, help="the calibrator to write; - prints it"
     )
-    parser.add_argument("--solver", choices=SOLVERS, help="of imax (default: exact)")
-    parser.add_argument("--posterior", choices=tuple(POSTERIORS), help="of imax (default: sigmoid)")
-    parser.add_argument("--representatives", choices=("frequency", "own"), help="of bins (default: frequency)")
-    parser.add_argument("--monotone", action="store_true", default=None, help="never let a higher bin answer with less")
-    parser.add_argument("--prior-count", type=float, help="points added to each bin that answer as the classifier does")
-    parser.add_argument("--seed", type=int, default=0, help="of what is random in the recipe (default: 0)")
+    parser.add_argument(
+        "--recipe",
+        default="imax",
+        metavar="NAME",
+        help=f"{', '.join(RECIPES)}; or one of {', '.join(BINNINGS)} + one of {', '.join(SCALINGS)}, as imax+gp "
+        "(default: imax)",
+    )
+    add_settings(parser)
+    group = parser.add_argument_group("options of binnings")
+    group.add_argument("--representatives", choices=("frequency", "own", "scaled"), help="what bins average")
+    group.add_argument("--monotone", action="store_true", default=None, help="never let a higher bin answer with less")
+    group.add_argument(
+        "--prior-count", type=float, metavar="X", help="points added to each bin that answer as the classifier does"
+    )
+    group.add_argument("--solver", choices=SOLVERS, help="of imax (default: exact)")
+    group.add_argument("--posterior", choices=tuple(POSTERIORS), help="of imax (default: sigmoid)")
+    group.add_argument("--stage", choices=STAGES, help="log-odds to bin over a scaling (default: raw)")
+    group.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option that one recipe alone takes"
+    )
+    add_running(parser)
     parser.set_defaults(run=_fit)
 
 
 def _fit(options: argparse.Namespace) -> None:
-    data = read(options.data)
-    names = ("solver", "posterior", "representatives", "monotone", "prior_count")
-    chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
+    check_output(options.output, options.val)
+    chosen = {name: value for name in OPTIONS if (value := getattr(options, name)) is not None}
+    chosen |= dict(_setting(text) for text in options.set)
+    data = read(options.val, options)
+    labels = data.require_labels()
     with working(f"fitting {options.recipe}"):
-        calibrator = fit(
-            options.recipe,
-            data.logits,
-            data.require_labels(),
-            groups=_groups(options.groups),
-            n_bins=options.bins,
-            rng=options.seed,
-            **chosen,
-        )
-    calibrator.save(options.output)
-    print(f"{_summary(calibrator)}\nsaved to {options.output}; next: infocal apply {options.output} DATA -o OUT")
+        calibrator = fit(options.recipe, data.logits, labels, weights=data.weights, **(settings(options) | chosen))
+    _named(calibrator, data).save(options.output)
+    facts = {"recipe": calibrator.recipe, "n_classes": calibrator.n_classes, "fit_info": dict(calibrator.fit_info)}
+    text = f"{_summary(calibrator)}\nsaved to {options.output}; next: infocal apply {options.output} DATA -o OUT"
+    answer(options, text, facts | {"output": options.output})
 
 
-def _groups(text: str) -> str | list[int]:
-    parts = text.split(",")
-    if len(parts) == 1:
-        return text
-    if not all(part.strip().isdigit() for part in parts):
-        raise ValueError(f"--groups: expected shared, classwise, prior or numbers as in 0,0,1, got {text!r}")
-    return [int(part) for part in parts]
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise ValueError(f"--set: expected NAME=VALUE, as n_inducing=20, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _named(calibrator: Calibrator, data: Data) -> Calibrator:
+    """The calibrator with the names of the classes it was fitted to, where the data have them."""
+    if data.classes is None:
+        return calibrator
+    return dataclasses.replace(calibrator, fit_info=Facts({**calibrator.fit_info, "classes": data.classes}))
 
 
 def _summary(calibrator: Calibrator) -> str:
     facts = calibrator.fit_info
-    text = f"{calibrator.recipe} on {facts['n_samples']:,} samples of {calibrator.n_classes} classes"
-    if "information" not in facts:
-        return text
-    share = facts["information"] / facts["information_limit"] if facts["information_limit"] > 0 else 1.0
-    return f"{text}: the bins keep {share:.2%} of the information about the label"
+    lines = [f"{calibrator.recipe} on {facts['n_samples']:,} samples of {calibrator.n_classes} classes"]
+    if "chosen" in facts:
+        lines += [f"chose {facts['chosen']}: {facts['reason']}", *_candidates(facts["candidates"])]
+    if "information" in facts:
+        share = facts["information"] / facts["information_limit"] if facts["information_limit"] > 0 else 1.0
+        lines += [f"the bins keep {share:.2%} of the information about the label"]
+    return "\n".join(line for text in lines for line in textwrap.wrap(text, WIDTH, drop_whitespace=False))
+
+
+def _candidates(measures: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """What the choice was made from, in columns that fit a terminal."""
+    width = max((len(name) for name in measures), default=0)
+    rows = [f"  {name:<{width}}  {m['nll']:.4f}  {m['error']:.4f}  {m['accuracy']:.2%}" for name, m in measures.items()]
+    return [f"  {'':<{width}}  {'NLL':>6}  {'error':>6}  accuracy", *rows]

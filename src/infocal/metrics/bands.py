@@ -8,7 +8,7 @@ from ..records import IntVector, Vector, record
 from .calibration import reliability
 from .scores import check_level
 
-__all__ = ["Band", "band"]
+__all__ = ["Band", "band", "clopper_pearson"]
 
 
 @record
@@ -47,7 +47,7 @@ def band(
     alpha = 1 - check_level(level)
     table = reliability(probs, labels, kind=kind, scheme="own", ties=ties)
     bins = np.bincount(table.question, minlength=table.questions)[table.question]
-    low, high = _clopper_pearson(table.hits, table.weights, -np.expm1(np.log1p(-alpha / table.questions) / bins))
+    low, high = clopper_pearson(table.hits, table.weights, -np.expm1(np.log1p(-alpha / table.questions) / bins))
     worst = np.maximum(np.abs(table.mean - low), np.abs(table.mean - high))
     return Band(
         table.question,
@@ -62,7 +62,8 @@ def band(
     )
 
 
-def _clopper_pearson(hits: Floats, trials: Floats, alpha: Floats) -> tuple[Floats, Floats]:
+def clopper_pearson(hits: Floats, trials: Floats, alpha: float | Floats) -> tuple[Floats, Floats]:
+    """Ends of intervals that each hold the rate behind hits of trials with probability 1 - alpha (1934)."""
     from scipy.special import betaincinv
 
     misses = trials - hits

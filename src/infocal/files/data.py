@@ -1,0 +1,168 @@
+"""What a file of logits or probabilities holds, whichever format it is in."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+
+from ..arrays import Array, Floats, Ints, check_labels, check_logits, check_probs, check_weights
+from ..numerics import logits_from_probs
+from .npy import read_npy, read_npz
+from .tables import read_csv, read_parquet
+
+__all__ = ["Data", "read_data"]
+
+MAGIC = 6  # bytes that tell the formats apart
+NAMES = ("logits", "probs", "labels", "classes")  # of the arrays that are read
+Name = str | os.PathLike[str]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a file holds: logits (n, K), or the logarithms of its probabilities; those where it has them; labels (n,),
+    weights (n,) and the names of the classes (K,) where it has these."""
+
+    path: str
+    logits: Array
+    probs: Array | None
+    labels: Ints | None
+    weights: Floats | None = None
+    classes: tuple[str, ...] | None = None
+
+    def require_labels(self) -> Ints:
+        if self.labels is None:
+            raise ValueError(
+                f"{self.path}: expected an array named labels with the true class of each row (in a table a column "
+                "named label, for x_logits.npy a file x_labels.npy)"
+            )
+        return self.labels
+
+    def ordered(self, classes: Sequence[str]) -> "Data":
+        """The same with the classes in this order; data without names are taken to be in it."""
+        if self.classes is None or self.classes == tuple(classes):
+            return self
+        missing = sorted(set(classes) ^ set(self.classes))
+        if missing:
+            raise ValueError(f"{self.path}: expected the classes of the fit, differs in {', '.join(missing[:5])}")
+        order = [self.classes.index(name) for name in classes]
+        labels = None if self.labels is None else np.argsort(order)[self.labels]
+        probs = None if self.probs is None else self.probs[:, order]
+        return replace(self, logits=self.logits[:, order], probs=probs, labels=labels, classes=tuple(classes))
+
+
+def read_data(path: Name, *, probs: bool = False, label: str | None = None, weights: str | None = None) -> Data:
+    """Data of a file; "-" is the standard input. What it holds tells the format, not its name.
+
+    - `.npz`: arrays `logits` or `probs`, and `labels`; perhaps `classes`, the names of the classes.
+    - `.npy`: one array, in a file named so: `x_logits.npy` or `x_probs.npy`, with `x_labels.npy` beside it.
+    - `.csv`, `.parquet`: a column per class, named by it, and a column `label` (or the one named here). They hold
+      logits unless `probs` says otherwise or their names do: `probs:NAME`.
+
+    `weights` names the array or column with the mass of each sample.
+
+    Nothing in a file is run, and a file that claims more than it holds is refused, with a `ValueError`.
+    """
+    name = "standard input" if os.fspath(path) == "-" else str(path)
+    with _opened(path) as file:
+        try:
+            return _checked(name, _read(file, name, probs, label, weights), weights)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
+
+@contextmanager
+def _opened(path: Name) -> Iterator[BinaryIO]:
+    """A file to read from any place in it."""
+    if os.fspath(path) == "-":
+        yield BytesIO(sys.stdin.buffer.read())
+        return
+    with open(path, "rb") as file:
+        yield file if file.seekable() else BytesIO(file.read())
+
+
+def _read(file: BinaryIO, path: str, probs: bool, label: str | None, weights: str | None) -> dict[str, Array]:
+    """Arrays by name: logits or probs or both; labels, weights and classes where it has them."""
+    magic = file.read(MAGIC)
+    file.seek(0)
+    if not magic:
+        raise ValueError("expected logits or probs, got an empty file")
+    if magic.startswith(b"PK"):
+        names = {name: name for name in NAMES} | ({"weights": weights} if weights else {})
+        found = _foreign("an .npz file", read_npz, file, names.values())
+        return {name: found[key] for name, key in names.items() if key in found}
+    if magic.startswith(b"\x93NUMPY"):
+        return _read_beside(file, Path(path), weights)
+    read = read_parquet if magic.startswith(b"PAR1") else read_csv
+    arrays, kind = read(file, label, weights)
+    return _told(arrays, kind or ("probs" if probs else None))
+
+
+def _read_beside(file: BinaryIO, path: Path, weights: str | None) -> dict[str, Array]:
+    """The array of an `.npy` file, which its name tells the meaning of, and those in the files beside it."""
+    kind = next((kind for kind in ("logits", "probs") if kind in path.stem), None)
+    if kind is None:
+        raise ValueError("expected logits or probs in the name of an .npy file, as in val_logits.npy")
+    arrays = {kind: _foreign("an .npy file", read_npy, file)}
+    for name, key in {"labels": "labels", "classes": "classes", "weights": weights}.items():
+        other = path.with_name(path.name.replace(kind, key or ""))
+        if key and other.exists():
+            with open(other, "rb") as beside:
+                arrays[name] = _foreign(f"an .npy file in {other.name}", read_npy, beside)
+    return arrays
+
+
+def _foreign(expected: str, read: Callable[..., T], *given: Any) -> T:
+    """What NumPy or zipfile make of a file from anywhere, which can fail in any way."""
+    try:
+        return read(*given)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"expected {expected} with logits (or probs) and labels, got {reason:.200}") from None
+
+
+def _told(arrays: dict[str, Array], kind: str | None) -> dict[str, Array]:
+    """The numbers of a table under their own name. Nothing is guessed: what might be either must be told."""
+    values = arrays.pop("values")
+    if kind is None and values.size and ((values >= 0) & (values <= 1)).all():
+        raise ValueError(
+            "expected logits, got numbers from 0 to 1 alone; for probabilities say --probs (probs=True), for logits "
+            "name the columns logits:NAME"
+        )
+    return {kind or "logits": values} | arrays
+
+
+def _checked(path: str, arrays: dict[str, Array], weights: str | None) -> Data:
+    probs = check_probs(arrays["probs"]) if "probs" in arrays else None
+    if "logits" in arrays:
+        logits = check_logits(arrays["logits"])
+    elif probs is not None:
+        logits = logits_from_probs(probs)
+    else:
+        raise ValueError("expected an array named logits or probs, and one named labels")
+    if probs is not None and probs.shape != logits.shape:
+        raise ValueError(f"probs: expected the shape {logits.shape} of the logits, got {probs.shape}")
+    if weights is not None and "weights" not in arrays:
+        raise ValueError(f"expected weights named {weights}")
+    n, K = logits.shape
+    return Data(
+        path,
+        logits,
+        probs,
+        check_labels(arrays["labels"], n, K) if "labels" in arrays else None,
+        check_weights(arrays["weights"], n) if weights is not None else None,
+        _names(arrays["classes"], K) if "classes" in arrays else None,
+    )
+
+
+def _names(classes: Array, n_classes: int) -> tuple[str, ...]:
+    names = tuple(str(name) for name in classes.ravel())
+    if len(names) != n_classes or len(set(names)) < n_classes:
+        raise ValueError(f"classes: expected {n_classes} different names, got {len(set(names))} in {len(names)}")
+    return names
