@@ -57,7 +57,7 @@ def draw_curves(path: Path, seconds: float = 0.2) -> None:
         _draw(panel, axis, values, times(axis, values, seconds))
     panels[0].set_ylabel("milliseconds of processor time, one thread")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
 
 

@@ -63,7 +63,7 @@ def times_copy(
     target[:] = 0
     long = ENOUGH <= known < float("inf")
     copy, value, began, turns, spent = float("inf"), known, clock(), 0, 0.0
-    while spent < seconds or (turns < TURNS and spent < ENOUGH):
+    while not turns or spent < seconds or (turns < TURNS and spent < ENOUGH):
         copy = min(copy, best_time(lambda: np.copyto(target, matrix), 0.0, clock=clock))
         value = value if long else min(value, best_time(call, 0.0, 1, clock))
         turns, spent = turns + 1, clock() - began
