@@ -273,10 +273,10 @@ class TestAnswers:
         assert (fitted["recipe"], fitted["n_classes"], fitted["fit_info"]["n_samples"]) == ("imax", 6, 400)
         assert said("apply", "cal.json", "val.npz", "-o", "probs.npz")["n_samples"] == 400
         assert 0 < said("evaluate", "probs.npz")["accuracy"] < 1
-        table = said("compare", "val.npz", "val.npz", "--recipes", "identity,imax")
+        table = said("compare", "val.npz", "val.npz", "--recipes", "identity,imax")["recipes"]
         assert list(table) == ["identity", "imax"]
-        assert table["imax"]["top1_ece"] < table["identity"]["top1_ece"]
-        assert "imax" in said("demo")
+        assert table["imax"]["top1_ece"]["value"] < table["identity"]["top1_ece"]["value"]
+        assert "imax" in said("demo")["recipes"]
 
     def test_results_on_the_standard_output_stand_alone(
         self, folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
@@ -333,6 +333,14 @@ class TestAnswers:
         for name in keywords | binning:
             option = {"n_bins": "bins", "rng": "seed"}.get(name, name.replace("_", "-"))
             assert f"--{option}" in text
+
+    def test_what_a_choice_was_made_from(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        recipes = '--set=candidates=["identity", "temperature"]'
+        assert main(["fit", "val.npz", "-o", "cal.json", "--recipe", "auto", recipes]) == 0
+        told = capsys.readouterr().out
+        assert f"chose {infocal.load('cal.json').fit_info['chosen']}: " in told
+        assert max(map(len, told.splitlines())) <= 80
+        assert [line.split()[-1] for line in told.splitlines() if "%  " in line] == ["identity", "temperature"]
 
     def test_over_a_scaling(self, folder: Path) -> None:
         options = ["--recipe", "imax+temperature", "--stage", "scaled", "--representatives", "scaled"]

@@ -122,7 +122,7 @@ def _decode(content: Any, deepest: int) -> Any:
 def _decode_field(name: str, content: Any, hint: Any, deepest: int) -> Any:
     """The value of a field that is no array: a plain value of its type, facts, a record, or a tuple of records."""
     if hint is Facts and isinstance(content, dict):
-        return _settled(content)
+        return Facts({key: _settled(value) for key, value in content.items()})
     if get_origin(hint) is tuple and isinstance(content, list):
         return tuple(_decode_field(name, item, get_args(hint)[0], deepest) for item in content)
     if hint in (str, int, float, bool):
@@ -135,9 +135,9 @@ def _decode_field(name: str, content: Any, hint: Any, deepest: int) -> Any:
 
 
 def _settled(content: Any) -> Any:
-    """JSON that nobody can change: facts for objects, tuples for lists."""
+    """JSON with tuples for its lists, as facts hold them."""
     if isinstance(content, dict):
-        return Facts({name: _settled(value) for name, value in content.items()})
+        return {name: _settled(value) for name, value in content.items()}
     return tuple(_settled(item) for item in content) if isinstance(content, list) else content
 
 

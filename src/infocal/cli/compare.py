@@ -1,6 +1,7 @@
 """`infocal compare`: recipes beside each other, as a table, as JSON or as a page."""
 
 import argparse
+import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ def _compare(options: argparse.Namespace) -> None:
         write_page(options.report, table, judged, val.classes, record)
     told = f"report written to {options.report}; " if options.report else ""
     text = f"{_fitting(table)}\n\n{told}next: infocal fit {options.val} -o CAL.json --recipe NAME"
-    answer(options, text, {recipe: dict(report) for recipe, report in table.items()})
+    answer(options, text, json.loads(table.to_json()))
 
 
 def _fitting(table: Comparison) -> str:

@@ -1,6 +1,7 @@
 """`infocal demo`: the packaged logits, several recipes, one screen."""
 
 import argparse
+import json
 import textwrap
 
 from ..comparison import Comparison, compare
@@ -33,7 +34,7 @@ def _demo(options: argparse.Namespace) -> None:
     if options.report:
         write_page(options.report, table, data.test, None, {"samples": data.about})
     told = f"\n\nreport written to {options.report}" if options.report else ""
-    answer(options, _screen(data, table) + told, {recipe: dict(report) for recipe, report in table.items()})
+    answer(options, _screen(data, table) + told, json.loads(table.to_json()))
 
 
 def _screen(data: Dataset, table: Comparison) -> str:

@@ -24,6 +24,7 @@ EXAMPLES = (
     "infocal fit val.npz -o cal.json --recipe imax+gp --bins 20 --stage scaled",
 )
 WIDTH = 80
+INDENT = " " * 30  # to the last column of the candidates
 OPTIONS = ("solver", "posterior", "representatives", "monotone", "prior_count", "stage")
 
 
@@ -97,11 +98,12 @@ def _summary(calibrator: Calibrator) -> str:
     if "information" in facts:
         share = facts["information"] / facts["information_limit"] if facts["information_limit"] > 0 else 1.0
         lines += [f"the bins keep {share:.2%} of the information about the label"]
-    return "\n".join(line for text in lines for line in textwrap.wrap(text, WIDTH, drop_whitespace=False))
+    return "\n".join(
+        textwrap.fill(text, WIDTH, subsequent_indent=INDENT if text.startswith(" ") else "") for text in lines
+    )
 
 
 def _candidates(measures: Mapping[str, Mapping[str, float]]) -> list[str]:
     """What the choice was made from, in columns that fit a terminal."""
-    width = max((len(name) for name in measures), default=0)
-    rows = [f"  {name:<{width}}  {m['nll']:.4f}  {m['error']:.4f}  {m['accuracy']:.2%}" for name, m in measures.items()]
-    return [f"  {'':<{width}}  {'NLL':>6}  {'error':>6}  accuracy", *rows]
+    rows = [f"{m['nll']:8.4f}  {m['error']:8.4f}  {m['accuracy']:8.2%}  {name}" for name, m in measures.items()]
+    return [f"{'NLL':>8}  {'error':>8}  {'accuracy':>8}  candidate", *rows]
