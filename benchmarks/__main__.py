@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -11,7 +12,7 @@ from pathlib import Path
 import infocal
 from infocal import kernels
 
-from .measure import Call, Cost, cost
+from .measure import Call, Clock, Cost, cost
 from .paths import OPERATIONS, OURS, TARGETS, Inputs, Prepare
 from .peers import PEERS, quiet
 from .table import NOTHING, Row, heading, line
@@ -84,8 +85,9 @@ def measured(row: Row, prepare: Prepare, data: Inputs, several: int, seconds: fl
     try:
         with silence():
             call = quiet(prepare(data))
-            one = _with_threads(1, call, data, seconds)
-            many = _with_threads(several, call, data, seconds) if several > 1 and one.time < LONG else NOTHING
+            one = _with_threads(1, call, data, seconds, time.process_time)
+            long = several == 1 or one.time > LONG
+            many = NOTHING if long else _with_threads(several, call, data, seconds, time.perf_counter)
     except Exception as error:
         if row.package == "infocal":
             raise
@@ -93,11 +95,11 @@ def measured(row: Row, prepare: Prepare, data: Inputs, several: int, seconds: fl
     return row._replace(one=one, many=many)
 
 
-def _with_threads(count: int, call: Call, data: Inputs, seconds: float) -> Cost:
+def _with_threads(count: int, call: Call, data: Inputs, seconds: float, clock: Clock) -> Cost:
     os.environ["INFOCAL_NUM_THREADS"] = str(count)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(count)
-    return cost(call, data.logits, seconds)
+    return cost(call, data.logits, seconds, clock)
 
 
 @contextmanager

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Call", "Cost", "best_time", "cost", "extra_memory", "times_copy"]
+__all__ = ["Call", "Clock", "Cost", "best_time", "cost", "extra_memory", "times_copy"]
 
 Call = Callable[[], Any]
+Clock = Callable[[], float]
+TURNS = 5  # of the copy and a call that does not take long
 ENOUGH = 5.0  # seconds of a run after which another would tell little
 
 
@@ -24,36 +26,47 @@ class Cost(NamedTuple):
     memory: float
 
 
-def cost(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0) -> Cost:
-    """Time and memory of a call beside the copy of its matrix. A call that takes long is made once."""
-    start = time.perf_counter()
+def cost(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0, clock: Clock = time.perf_counter) -> Cost:
+    """Time and memory of a call beside the copy of its matrix. A call that takes long is made once.
+
+    A clock of processor time does not see other work on the machine; it adds up all threads."""
+    start = clock()
     memory = extra_memory(call)
-    first = time.perf_counter() - start
+    first = clock() - start
     if first < ENOUGH:
         memory = extra_memory(call)  # without what the first call of a package loads
-    return Cost(times_copy(call, matrix, seconds, first), memory / matrix.nbytes)
+    return Cost(times_copy(call, matrix, seconds, clock, first), memory / matrix.nbytes)
 
 
-def best_time(call: Call, seconds: float = 1.0, least: int = 3, known: float = float("inf")) -> float:
-    """Shortest of as many runs as fit into a time, and of one that is known: other work on the machine only adds."""
-    if ENOUGH <= known < float("inf"):
-        return known
-    best, began, runs, spent = known, time.perf_counter(), 0, 0.0
+def best_time(call: Call, seconds: float = 1.0, least: int = 3, clock: Clock = time.perf_counter) -> float:
+    """Shortest of as many runs as fit into a time: other work on the machine only adds."""
+    best, began, runs, spent = float("inf"), clock(), 0, 0.0
     while not runs or (spent < ENOUGH and (runs < least or spent < seconds)):
-        start = time.perf_counter()
+        start = clock()
         call()
-        end = time.perf_counter()
+        end = clock()
         best, runs, spent = min(best, end - start), runs + 1, end - began
     return best
 
 
-def times_copy(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0, known: float = float("inf")) -> float:
-    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there."""
+def times_copy(
+    call: Call,
+    matrix: np.ndarray[Any, Any],
+    seconds: float = 1.0,
+    clock: Clock = time.perf_counter,
+    known: float = float("inf"),
+) -> float:
+    """Time of a call as a multiple of `np.copyto` of the matrix, into memory that is already there: the shortest of
+    each, taken in turns, so that a busy spell of the machine meets both. A call that is known to take long is not made
+    again."""
     target = np.empty_like(matrix)
     target[:] = 0
-    copy = best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10)
-    value = best_time(call, seconds, known=known)
-    copy = min(copy, best_time(lambda: np.copyto(target, matrix), seconds / 4, least=10))
+    long = ENOUGH <= known < float("inf")
+    copy, value, began, turns, spent = float("inf"), known, clock(), 0, 0.0
+    while spent < seconds or (turns < TURNS and spent < ENOUGH):
+        copy = min(copy, best_time(lambda: np.copyto(target, matrix), 0.0, clock=clock))
+        value = value if long else min(value, best_time(call, 0.0, 1, clock))
+        turns, spent = turns + 1, clock() - began
     return value / copy
 
 

@@ -28,7 +28,8 @@ def heading(logits: np.ndarray[Any, Any], threads: int) -> str:
     milliseconds = 1e3 * best_time(lambda: np.copyto(copy, logits), 0.3, least=10)
     title = (
         f"\n{n:,} x {n_classes:,} float32: times are multiples of np.copyto of it ({milliseconds:.3g} ms, 1 thread),\n"
-        f"memory is what is held beyond input and result, as a multiple of the input ({logits.nbytes / 1e6:.3g} MB)\n"
+        f"of processor time on one thread and of time on more; memory is what is held beyond input and\n"
+        f"result, as a multiple of the input ({logits.nbytes / 1e6:.3g} MB)\n"
     )
     many = f"{threads} threads" if threads > 1 else ""
     return f"{title}\n{'':<22} {'':<23}{'1 thread':>9}{many:>11}{'memory':>9}   target"

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import settings
 
 from infocal.arrays import Array, Ints
+from infocal.paper.lab import Lab
+from infocal.paper.splits import Samples
+from infocal.simulate import source
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 SETS = (
@@ -68,3 +71,16 @@ def reference_metrics(name: str, seed: int) -> dict[str, dict[str, float]]:
         str(seed)
     ]
     return metrics
+
+
+@pytest.fixture(scope="session")
+def samples() -> Samples:
+    """A small set of an over-confident classifier of ten classes of equal size."""
+    draw = source(10, slope=1.6).draw(1200)
+    return Samples("small", draw.logits, draw.labels)
+
+
+@pytest.fixture(scope="session")
+def lab(samples: Samples) -> Lab:
+    """The protocol on the small set."""
+    return Lab(samples, splits=2)

@@ -291,7 +291,14 @@ class TestAnswers:
         expected = infocal.compare(["identity", "imax"], (LOGITS, LABELS), (LOGITS, LABELS), n_bins=9)
         lines = capsys.readouterr().out.splitlines()
         assert lines[: len(str(expected).splitlines())] == str(expected).splitlines()
-        assert max(map(len, lines)) <= 80
+
+    def test_tables_fit_a_terminal(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", "80")
+        assert main(["compare", "val.npz", "val.npz", "--recipes", "identity,scaling-binning"]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
     @pytest.mark.parametrize("command", ["compare val.csv val.csv --recipes identity,imax", "demo"])
     def test_reports(self, command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def array_fields(cls: type) -> dict[str, tuple[type, int]]:
 
 
 def _settle(self: Any) -> None:
-    for name, (dtype, axes) in array_fields(type(self)).items():
+    for name, (dtype, axes) in array_fields(self.__class__).items():
         object.__setattr__(self, name, _frozen_array(f"{type(self).__name__}.{name}", getattr(self, name), dtype, axes))
     if hasattr(self, "check"):
         self.check()

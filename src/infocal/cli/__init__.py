@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import apply, compare, completion, demo, evaluate, fit
+from . import apply, compare, completion, demo, evaluate, fit, reproduce
 from .common import Parser, threads
 
 __all__ = ["main", "parser"]
 
-COMMANDS = (demo, fit, apply, evaluate, compare, completion)
+COMMANDS = (demo, fit, apply, evaluate, compare, reproduce, completion)
 OK, BAD, INTERRUPTED, NOBODY_READS = 0, 2, 130, 141  # the last two as a shell counts SIGINT and SIGPIPE
 
 

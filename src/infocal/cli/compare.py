@@ -1,6 +1,8 @@
 """`infocal compare`: recipes beside each other, as a table, as JSON or as a page."""
 
 import argparse
+import shutil
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ from .common import (
     working,
 )
 
-__all__ = ["RECIPES", "add", "write_page"]
+__all__ = ["RECIPES", "add", "narrow", "write_page"]
 
 RECIPES = ("identity", "temperature", "gp", "eqmass", "imax", "imax+gp")
 EXAMPLES = (
@@ -55,8 +57,20 @@ def _compare(options: argparse.Namespace) -> None:
         record = chosen | {"calibration samples": options.val, "test samples": options.test}
         write_page(options.report, table, judged, val.classes, record)
     told = f"report written to {options.report}; " if options.report else ""
-    text = f"{table}\n\n{told}next: infocal fit {options.val} -o CAL.json --recipe NAME"
+    text = f"{_fitting(table)}\n\n{told}next: infocal fit {options.val} -o CAL.json --recipe NAME"
     answer(options, text, {recipe: dict(report) for recipe, report in table.items()})
+
+
+def _fitting(table: Comparison) -> str:
+    """The table, less what a terminal has no room for."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    wide = str(table)
+    return wide if room is None or max(map(len, wide.splitlines())) <= room else narrow(table)
+
+
+def narrow(table: Comparison) -> str:
+    """The measures alone, in 80 columns."""
+    return str(Comparison(table, table.calibrators))
 
 
 def write_page(

@@ -7,7 +7,7 @@ from ..comparison import Comparison, compare
 from ..datasets import Dataset
 from ..files import check_output
 from .common import REPORT, Commands, add_command, add_running, answer, one_by_one
-from .compare import write_page
+from .compare import narrow, write_page
 
 __all__ = ["add"]
 
@@ -42,7 +42,7 @@ def _screen(data: Dataset, table: Comparison) -> str:
     return f"""\
 {textwrap.fill(f"{data.about}; {many} to fit each recipe, {others} others to judge it.", 80)}
 
-{table}
+{narrow(table)}
 
 imax keeps the accuracy ({before["accuracy"]:.1%} before, {after["accuracy"]:.1%} after) and cuts the error
 of the confidence (top-1 ECE) from {before["top1_ece"]:.1%} to {after["top1_ece"]:.1%}.

@@ -18,7 +18,8 @@ from ..metrics import Interval, Reliability, reliability
 from ..metrics.calibration import size_edges
 from ..numerics import softmax
 from ..recipes import RECIPES
-from ..report import N_BINS, Report, evaluate
+from ..report import Report, evaluate
+from ..tally import N_BINS
 from .carried import carried
 from .diagram import Diagram, diagram
 from .tables import bin_table, class_table

@@ -15,7 +15,7 @@ from ..metrics.bands import clopper_pearson
 from ..metrics.calibration import size_edges
 from ..numerics import sigmoid
 from ..onevsrest import OneVsRest, sums_of_rows
-from ..report import N_BINS
+from ..tally import N_BINS
 
 __all__ = ["BinRow", "Bins", "ClassRow", "Classes", "bin_table", "class_table"]
 

@@ -1,7 +1,7 @@
 #include "memory.hpp"
 
 #include <mutex>
-#include <utility>
+#include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
@@ -13,7 +13,7 @@ namespace infocal {
 namespace {
 
 std::mutex lock;
-Pages kept = {nullptr, 0};
+std::vector<Pages> kept;  // oldest first, KEPT bytes at most
 
 #if defined(__unix__) || defined(__APPLE__)
 Pages map(size_t bytes) {
@@ -39,18 +39,29 @@ void unmap(const Pages &pages) { free(pages.data); }
 Pages take_pages(size_t bytes) {
     {
         const std::lock_guard<std::mutex> guard(lock);
-        if (kept.data && kept.bytes == bytes) return std::exchange(kept, Pages{nullptr, 0});
+        for (auto at = kept.begin(); at != kept.end(); ++at)
+            if (at->bytes == bytes) {
+                const Pages pages = *at;
+                kept.erase(at);
+                return pages;
+            }
     }
     return map(bytes);
 }
 
 void give_back(const Pages &pages) {
-    Pages spare = pages;
-    if (pages.bytes <= KEPT) {
-        const std::lock_guard<std::mutex> guard(lock);
-        std::swap(spare, kept);
+    if (pages.bytes > KEPT) {
+        unmap(pages);
+        return;
     }
-    unmap(spare);
+    const std::lock_guard<std::mutex> guard(lock);
+    kept.push_back(pages);
+    size_t total = 0;
+    for (const Pages &held : kept) total += held.bytes;
+    for (; total > KEPT; kept.erase(kept.begin())) {
+        total -= kept.front().bytes;
+        unmap(kept.front());
+    }
 }
 
 }  // namespace infocal

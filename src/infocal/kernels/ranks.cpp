@@ -54,11 +54,12 @@ template <class T> typename Vector<T>::Values load(const T *from) {
     return v;
 }
 
-// Whether any of a chunk of columns comes before an entry of a lower index.
-template <class T> bool any_before(const T *probs, const T *ties, const Entry<T> &last) {
-    const int64_t step = 16 / sizeof(T);
+template <class T> const int64_t STEP = 16 / sizeof(T);
+
+// Whether any of these columns comes before an entry of a lower index.
+template <class T, int64_t COUNT> bool any_before(const T *probs, const T *ties, const Entry<T> &last) {
     auto found = load(probs) > last.prob;
-    for (int64_t b = 0; b < CHUNK; b += step) {
+    for (int64_t b = 0; b < COUNT; b += STEP<T>) {
         const auto p = load(probs + b), t = load(ties + b);
         found |= (p > last.prob) | ((p == last.prob) & (t > last.tie));
     }
@@ -70,11 +71,18 @@ template <class T> bool any_before(const T *probs, const T *ties, const Entry<T>
 // Few places: most columns are seen to come after the last of them, many at a time.
 template <class T> void best_of_row(const T *probs, const T *ties, int64_t columns, Podium<T> &podium) {
     podium.clear();
-    for (int64_t start = 0; start < columns; start += CHUNK) {
-        const int64_t end = std::min(start + CHUNK, columns);
-        if (podium.full() && end - start == CHUNK && !any_before(probs + start, ties + start, podium.last())) continue;
-        for (int64_t j = start; j < end; ++j) podium.offer({probs[j], ties[j], j});
+    int64_t j = 0;
+    for (; j < columns && !podium.full(); ++j) podium.offer({probs[j], ties[j], j});
+    while (j + CHUNK <= columns) {
+        if (!any_before<T, CHUNK>(probs + j, ties + j, podium.last())) {
+            j += CHUNK;
+            continue;
+        }
+        for (const int64_t end = j + CHUNK; j < end; j += STEP<T>)
+            for (int64_t b = 0; b < STEP<T> && any_before<T, STEP<T>>(probs + j, ties + j, podium.last()); ++b)
+                podium.offer({probs[j + b], ties[j + b], j + b});
     }
+    for (; j < columns; ++j) podium.offer({probs[j], ties[j], j});
 }
 
 // Many places: inserting entries one by one would move too many.

@@ -139,7 +139,9 @@ template <int64_t COPIES> struct Counts {
         int64_t k = 0;
         for (; !first && k + COPIES <= columns; k += COPIES)
             for (int64_t j = 0; j < COPIES; ++j) add_one(uint32_t(place[k + j]), 0, j);
-        for (; k < columns; ++k) add_one(uint32_t(place[k]), first ? uint32_t(first[k]) : 0, k % COPIES);
+        for (; first && k + COPIES <= columns; k += COPIES)
+            for (int64_t j = 0; j < COPIES; ++j) add_one(uint32_t(place[k + j]), uint32_t(first[k + j]), j);
+        for (; k < columns; ++k) add_one(uint32_t(place[k]), first ? uint32_t(first[k]) : 0, 0);
     }
 
     void add_one(uint32_t at, uint32_t from, int64_t copy) {
@@ -224,7 +226,8 @@ int64_t summarise(const Matrix<float> &x, const int64_t *labels, const Masses &m
     int32_t *first = groups > 1 ? reinterpret_cast<int32_t *>(scratch + ROWS * length) : nullptr;
     for (int64_t k = 0; first && k < x.columns; ++k) first[k] = int32_t(group_of[k] * grid.cells);
     if (masses.values) return run(x, labels, first, grid, room, Weighted{masses, first, into, 0, 0});
-    if (groups < FEW) return run(x, labels, first, grid, room, Counts<4>(groups * grid.cells, first, into));
+    if (groups == 1) return run(x, labels, first, grid, room, Counts<4>(grid.cells, first, into));
+    if (groups < FEW) return run(x, labels, first, grid, room, Counts<2>(groups * grid.cells, first, into));
     return run(x, labels, first, grid, room, Counts<1>(groups * grid.cells, first, into));
 }
 

@@ -79,13 +79,13 @@ class Reliability:
         if check_count("question", question, 0) >= self.questions:
             raise ValueError(f"question: expected a number from 0 to {self.questions - 1}, got {question}")
         its = self.question == question
-        return _one_table(self.excess[its], self.weights[its], self.hits[its])
+        return one_table(self.excess[its], self.weights[its], self.hits[its])
 
     def merged(self, edges: Floats) -> "Reliability":
         """The bins of all questions as one, merged where their means lie between the same of these edges."""
         place = np.searchsorted(edges, self.mean, side="right")
         sums = (np.bincount(place, values, len(edges) + 1) for values in (self.excess, self.weights, self.hits))
-        return _one_table(*(values.astype(np.float64) for values in sums))
+        return one_table(*(values.astype(np.float64) for values in sums))
 
     def errors(self, norm: int | str = 1, debiased: bool = False) -> Floats:
         """Calibration error of each question: mean (1), root mean square (2) or largest ("max") gap.
