@@ -3,9 +3,10 @@
 Each candidate answers for samples that it was not fitted to, in stratified folds laid out anew each time. What counts
 is the negative log-likelihood of the normalised rows, a proper score: no candidate gains by saying anything but what it
 believes. Candidates that lose accuracy against the raw logits, beyond what chance allows, are out. Of the rest, those
-within one standard error of the least loss are as good as each other, and the plainest of them, the first in their
-order, is chosen (Breiman et al., 1984). Unless another costs next to nothing in loss and its calibration error is lower
-beyond chance: that is how a binning can win, which gives up a little of the score for probabilities that hold.
+that cost next to nothing more than the least loss, and no more than its standard error (Breiman et al., 1984), are as
+good as each other, and the plainest of them, the first in their order, is chosen. Unless the calibration error of
+another that costs next to nothing is lower beyond chance: that is how a binning can win, which gives up a little of the
+score for probabilities that hold.
 
 Folds depend on what the samples are, not on their order or on a seed. Samples that agree in everything are one sample
 of their summed weight and share a fold, so that no copy of a judged sample is in the fit.
@@ -29,7 +30,7 @@ ROUNDS = 2
 NORMAL = 1.6449  # 95 % of the normal distribution: intervals hold 90 %, one-sided tests err in 5 %
 STUDENT = 2.1318  # 95 % of Student's t of FOLDS - 1 degrees of freedom, for what is estimated by leaving folds out
 HOPELESS = 4.0  # standard errors behind the best after one round: no further round turns that
-PRICE = 0.005  # share of the loss that better calibration may cost: what another draw of the samples costs anyway
+PRICE = 0.005  # share of the loss that is next to nothing: half of the 1 % by which recipes are told apart in practice
 LESS = 0.9  # share of the calibration error that another may have left to be called better calibrated
 ENDS = (("", 0), ("_low", -1), ("_high", 1))
 BINS = 15  # of the calibration error, which is debiased, so that their number matters little
@@ -127,17 +128,21 @@ def _distinct(part: Part) -> Part:
 
 
 def _layouts(labels: Ints, loss: Floats) -> Iterable[Ints]:
-    """Fold (n,) of each sample for each round: alike in labels and in how well these are told by the logits.
+    """Fold (n,) of each sample for each round, alike in labels and otherwise drawn.
 
-    Samples stand in order of class and of loss. A block of FOLDS neighbours fills every fold once, one place further
-    on in each block by as many as the number of the round: two samples that meet in one round seldom do in the next.
+    What is drawn goes to samples in the order of their class and loss, not in the caller's, so that it follows them
+    wherever they stand. Folds alike in the loss too would be alike in every accident of the samples, and a fit to
+    these accidents would be rewarded.
     """
     count, told = np.bincount(labels), np.bincount(labels, loss)
     place = np.empty(len(count), dtype=np.int64)
     place[np.lexsort((told, count))] = np.arange(len(count))  # classes by what they hold, not by their number
-    rank = np.empty(len(labels), dtype=np.int64)
-    rank[np.lexsort((loss, place[labels]))] = np.arange(len(labels))
-    return [(rank + turn * (rank // FOLDS)) % FOLDS for turn in range(ROUNDS)]
+    order = np.lexsort((loss, place[labels]))
+    folds = np.empty((ROUNDS, len(labels)), dtype=np.int64)
+    for turn in range(ROUNDS):
+        drawn = np.random.default_rng(turn).permutation(len(labels))
+        folds[turn, order[np.lexsort((drawn, place[labels[order]]))]] = np.arange(len(labels)) % FOLDS
+    return list(folds)
 
 
 # -- trials --------------------------------------------------------------------------------------------------------
@@ -197,21 +202,26 @@ class _Court:
     # -- the verdict -----------------------------------------------------------------------------------------------
 
     def best(self, trials: Trials) -> Candidate:
-        """The first candidate within one standard error of the least loss, of those that lose no accuracy."""
-        able = [c for c in trials if self._able(trials[c])] or list(trials)
-        least = trials[min(able, key=lambda c: self.mean(trials[c].loss))]
-        leads = {c: trials[c].loss - least.loss for c in able}
+        """The first candidate as good as that of least loss."""
+        near = self._near(trials)
+        least = trials[min(near, key=lambda c: self.mean(trials[c].loss))].loss
+        leads = {c: trials[c].loss - least for c in near}
         return next(c for c, lead in leads.items() if self.mean(lead) <= self.deviation(lead))
+
+    def _near(self, trials: Trials) -> list[Candidate]:
+        """Candidates that cost next to nothing more than the least loss, of those that lose no accuracy."""
+        able = [c for c in trials if self._able(trials[c])] or list(trials)
+        most = (1 + PRICE) * min(self.mean(trials[c].loss) for c in able)
+        return [c for c in able if self.mean(trials[c].loss) <= most]
 
     def verdict(self, trials: Trials) -> tuple[Candidate, str]:
         """The chosen candidate and the reason."""
         best = self.best(trials)
         nll = self.mean(trials[best].loss)
-        reason = f"{best} is the first within a standard error of the least loss, with {nll:.4f} nats"
-        near = [c for c in trials if self._able(trials[c]) and self.mean(trials[c].loss) <= (1 + PRICE) * nll]
-        better = [c for c in near if self._better_calibrated(trials[c], trials[best])]
+        reason = f"{best} is the first of those as good as the least loss, with {nll:.4f} nats"
+        better = [c for c in self._near(trials) if self._better_calibrated(trials[c], trials[best])]
         if not better:
-            return best, f"{reason}; none that costs at most {PRICE:.1%} more is better calibrated beyond chance"
+            return best, f"{reason}; none within {PRICE:.1%} of that is better calibrated beyond chance"
         chosen = min(better, key=lambda c: _whole(trials[c].squares))
         price = self.mean(trials[chosen].loss) / nll - 1
         change = " to ".join(f"{_root(_whole(trials[c].squares)):.4f}" for c in (best, chosen))
