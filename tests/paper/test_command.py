@@ -51,6 +51,7 @@ def test_document_and_drawings(data: Path, capsys: pytest.CaptureFixture[str]) -
     page = Path("page.md").read_text()
     assert capsys.readouterr().out == ""
     assert "## Deviations" in page
+    assert "--data small.npz --format markdown -o page.md`" in page
     assert "(page/fig_SkvsSmerge.png)" in page
     assert Path("page/fig_SkvsSmerge.png").stat().st_size > 1000
     assert str(data.parent) not in page
@@ -81,3 +82,14 @@ def test_bad_usage(asked: list[str], says: str, data: Path, capsys: pytest.Captu
     err = capsys.readouterr().err
     assert says in err
     assert "Traceback" not in err
+
+
+def test_json_option_is_the_json_format(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", LABEL, "--data", str(data), "--splits", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["splits"] == 1
+
+
+def test_output_is_checked_before_anything_is_computed(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", LABEL, "--data", str(data), "-o", "nowhere/page.md"]) == 2
+    assert "nowhere" in capsys.readouterr().err
+    assert not Path("infocal-reproduced").exists()

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..binning.imax import SOLVERS
-from ..files import replaced
-from .common import Commands, read
+from ..files import check_output, replaced
+from .common import Commands, add_command, add_running, read
 
 if TYPE_CHECKING:
     from ..paper.lab import Lab
@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 FORMATS = ("text", "markdown", "latex", "json")
+EXAMPLES = (
+    "infocal reproduce --list",
+    "infocal reproduce bigcomparison claims --data test.npz --splits 2",
+    "infocal reproduce all --data cifar100.npz cifar10.npz --format markdown -o paper.md",
+)
 
 
 def add(commands: Commands) -> None:
     """Enter the command."""
-    parser = commands.add_parser("reproduce", help="run the paper's tables, figures and claims on logits")
+    about = "Run the paper's tables, figures and claims on logits."
+    parser = add_command(commands, "reproduce", about, *EXAMPLES)
     parser.add_argument("labels", metavar="LABEL", nargs="*", help="all, tables, figures, claims, or labels of --list")
     parser.add_argument("--data", metavar="PATH", nargs="+", help=".npz files with logits and labels, or their folder")
     parser.add_argument("--list", action="store_true", help="print every label and what is under it")
@@ -38,6 +44,7 @@ def add(commands: Commands) -> None:
         default="infocal-reproduced",
         help="folder of finished cells, where a stopped run goes on, and of drawings (default: infocal-reproduced)",
     )
+    add_running(parser)
     parser.set_defaults(run=_reproduce)
 
 
@@ -49,6 +56,8 @@ def _reproduce(options: argparse.Namespace) -> None:
         return
     if not options.labels or not options.data:
         raise ValueError("reproduce: expected labels and --data, or --list (see infocal reproduce --help)")
+    if options.output is not None:
+        check_output(options.output)
     wanted, labs = targets(options.labels), _labs(options)
     with _progress() as tell:
         found = reproduce(wanted, labs, tell)
@@ -97,8 +106,11 @@ def _write(options: argparse.Namespace, labs: "list[Lab]", found: "Findings") ->
     folder = Path(options.work) / "figures" if output is None else output.with_suffix("")
     drawn = _draw(found, folder)
     link = folder.name if output is not None else str(folder)
-    command = shlex.join(["infocal", "reproduce", *options.labels, "--data", *(Path(p).name for p in options.data)])
-    text = document(found, labs, options.format, command, link if drawn else "")
+    names = [Path(path).name for path in options.data]
+    written = ["--format", options.format] + (["-o", output.name] if output else [])
+    command = shlex.join(["infocal", "reproduce", *options.labels, "--data", *names, *written])
+    form = "json" if options.json else options.format
+    text = document(found, labs, form, command, link if drawn else "")
     if output is None:
         print(text, end="")
     else:

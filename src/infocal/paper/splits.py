@@ -45,7 +45,8 @@ class Split(NamedTuple):
 
 def read_samples(data: Data, name: str) -> Samples:
     """Samples of a file; of probabilities, the logarithms, those of 0 taken as 1e-300."""
-    return Samples(name, np.maximum(data.logits, FLOOR), data.require_labels())
+    logits = data.logits if data.probs is None else np.maximum(data.logits, FLOOR)
+    return Samples(name, logits, data.require_labels())
 
 
 def halves(samples: Samples, seed: int) -> Split:
