@@ -130,7 +130,7 @@ TEXT = """# Digits
 
 scikit-learn's digits (1,797 images, 10 classes): `CalibratedClassifierCV` with each of its methods, beside
 `infocal.sklearn.CalibratedClassifier(recipe="auto")`. Every sample is judged by models that never saw it, in five outer
-folds; means over {seeds} seed(s). All calibrators share the same five inner folds. NLL in nats per sample; ECE with 100
+folds; means over {seeds} seeds. All calibrators share the same five inner folds. NLL in nats per sample; ECE with 100
 equal-size bins, of all probabilities and of those above 1 / K. `none` is the classifier itself, fitted to all training
 samples. Written by `python -m benchmarks.digits`.
 """
@@ -138,7 +138,7 @@ samples. Written by `python -m benchmarks.digits`.
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.digits", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("docs/digits.md"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of folds that a classifier finds hard to fit
