@@ -40,7 +40,7 @@ template <class T> inline T tempered_exp(T z, T max, T inverse) {
 
 // e^(t (z - max)) of a row, left in e, and their sum; at an inverse temperature of 0 a masked class is still masked.
 template <class T> double sum_tempered(const T *z, int64_t length, T max, T inverse, T *e) {
-    if (inverse > 0) return sum_powers(z, length, [=](V<T> here) { return Lanes<T>::exp(inverse * (here - max)); }, e);
+    if (inverse > 0) return sum_powers(z, length, [=](V<T> here) { return Lanes<T>::exp_rough(inverse * (here - max)); }, e);
     for (int64_t k = 0; k < length; ++k) e[k] = tempered_exp(z[k], max, inverse);
     return sum(e, length);
 }
