@@ -5,25 +5,12 @@ import numpy as np
 import pytest
 
 import infocal
-from conftest import SHARED, needs_shared, reference_arrays, reference_metrics, reference_split
+from conftest import REFERENCE_NAMES, SHARED, needs_shared, reference_arrays, reference_metrics, reference_split
 from infocal import kernels, metrics
 from infocal.arrays import Array, Floats, Ints
 from infocal.numerics import softmax
 
 METHODS = ("baseline", "eqsize_sCW_fix1", "eqmass_sCW_fix1", "imax_CW", "TS")
-NAMES = {
-    "accuracy": "acc1",
-    "accuracy_top5": "acc5",
-    "top1_ece": "top1_dECE100",
-    "cw_ece_0": "cw_dECE100_thr_none",
-    "cw_ece_1/K": "cw_dECE100_thr_1overK",
-    "cw_ece_prior": "cw_dECE100_thr_prior",
-    "cw_ece_0.5": "cw_dECE100_thr_0.5",
-    "nll": "nll",
-    "nll_normalised": "nll_norm",
-    "brier_top1": "brier_top1",
-    "brier": "brier_sum",
-}
 WITH_TIES = {"accuracy": "acc1_rawtie", "accuracy_top5": "acc5_rawtie", "top1_ece": "top1_dECE100_rawtie"}
 
 
@@ -74,7 +61,7 @@ def test_equals_reference(name: str, seed: int) -> None:
     for method in METHODS:
         probs = rebuilt(method, name, seed, logits)
         reference = reference_metrics(name, seed)[method]
-        for ties, names in ((None, NAMES), (logits, WITH_TIES)):
+        for ties, names in ((None, REFERENCE_NAMES), (logits, WITH_TIES)):
             report = infocal.evaluate(probs, labels, ties)
             for ours, theirs in names.items():
                 exactly = 0.0 if ours.startswith("accuracy") else 1e-9

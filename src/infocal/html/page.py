@@ -34,11 +34,9 @@ __all__ = ["to_html", "write_report"]
 
 Samples = tuple[npt.ArrayLike, npt.ArrayLike]
 SHOWN_BINS = 20  # of a diagram
-LEVEL = 0.9  # of every interval the page works out itself
+LEVEL = 0.9  # of the intervals of bins and points
 LONGEST_NAME = 80
 MOST_DIGITS = 9
-BUDGET = 7e8  # probabilities looked at for intervals, over all recipes: some ten seconds
-FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1000
 PERCENT = "\u00a0%"
 WORDS = {"n_bins": "bins", "rng": "seed"}  # of settings, in a reader's words
 SAID = ("reason", "table", "candidates")  # of a fit's facts, what the page says elsewhere or is too long for it
@@ -125,18 +123,15 @@ def to_html(
     if not comparison:
         raise ValueError("comparison: expected at least one recipe, got none")
     subject = _subject(comparison, test, chosen, classes)
-    reports = _with_intervals(comparison, subject)
-    own = (
-        reports["identity"] if "identity" in reports else evaluate(subject.before, subject.labels, ties=subject.logits)
-    )
+    own = comparison.get("identity") or evaluate(subject.before, subject.labels, ties=subject.logits)
     context = {
         "title": title,
         "chosen": subject.recipe,
         "sizes": {"n": len(subject.labels), "n_classes": len(subject.classes)} | dict(subject.calibrator.fit_info),
-        "verdict": _verdict(subject, own, reports[subject.recipe]),
+        "verdict": _verdict(subject, own, comparison[subject.recipe]),
         "why": _why(subject, asked=chosen is not None),
         "measures": [measure for measure in MEASURES if measure.key in own],
-        "recipes": _recipe_rows(reports, own, subject.recipe),
+        "recipes": _recipe_rows(comparison, own, subject.recipe),
         "diagrams": _diagrams(subject),
         "level": _percent(LEVEL, 0),
         "probability": probability,
@@ -179,19 +174,6 @@ def _choice(comparison: Comparison) -> str:
     slack = max(np.sqrt(best * (1 - best) / report.n) for report in comparison.values())
     keeping = [name for name, report in comparison.items() if report["accuracy"] >= best - slack]
     return min(keeping, key=lambda name: comparison[name]["nll_normalised"])
-
-
-def _with_intervals(comparison: Comparison, subject: Subject) -> dict[str, Report]:
-    """The reports; those without intervals are judged again to have them, where that takes seconds and not minutes."""
-    x, y = subject.logits, subject.labels
-    lacking = [name for name, report in comparison.items() if report.level is None]
-    resamples = int(min(BUDGET / (x.size * max(len(lacking), 1)), MOST_RESAMPLES))
-    again = {} if resamples < FEWEST_RESAMPLES else comparison.calibrators
-    return dict(comparison) | {
-        name: evaluate(again[name](x), y, ties=x, level=LEVEL, n_resamples=resamples)
-        for name in lacking
-        if name in again
-    }
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------
@@ -242,17 +224,18 @@ def probability(p: float) -> str:
 # -- the parts of the page -----------------------------------------------------------------------------------------
 
 
-def _recipe_rows(reports: Mapping[str, Report], own: Report, chosen: str) -> list[dict[str, Any]]:
+def _recipe_rows(comparison: Comparison, own: Report, chosen: str) -> list[dict[str, Any]]:
     measures = [measure for measure in MEASURES if measure.key in own]
-    best = {m.key: _best([report[m.key] for report in reports.values()], m.best) for m in measures}
+    best = {m.key: _best([report[m.key] for report in comparison.values()], m.best) for m in measures}
+    level, intervals = _percent(comparison.level, 0) if comparison.intervals else None, comparison.intervals
     return [
         {
             "name": name,
             "chosen": name == chosen,
-            "level": report.level and _percent(report.level, 0),
-            "cells": [_cell(m, report[m.key], best[m.key], report.intervals.get(m.key)) for m in measures],
+            "level": level,
+            "cells": [_cell(m, report[m.key], best[m.key], intervals.get(name, {}).get(m.key)) for m in measures],
         }
-        for name, report in reports.items()
+        for name, report in comparison.items()
     ]
 
 
