@@ -3,7 +3,8 @@
 import argparse
 
 from ..calibrator import Calibrator
-from ..files import Data, check_format, check_output, write_probs
+from ..files import Data, check_format, check_output, write_blocks, write_probs
+from ..mapped import is_mapped, row_blocks
 from ..recipes import load
 from .common import Commands, add_command, add_reading, add_running, answer, read, working
 
@@ -33,11 +34,15 @@ def add(commands: Commands) -> None:
 
 def _apply(options: argparse.Namespace) -> None:
     check_output(options.output, options.calibrator, options.data)
-    check_format(options.output)
+    suffix = check_format(options.output)
     calibrator, data = open_both(options)
+    x = data.logits
     with working("calibrating"):
-        write_probs(options.output, calibrator(data.logits), data.labels, data.classes)
-    n, K = data.logits.shape
+        if suffix == ".npy" and is_mapped(x):  # which may be more than memory holds
+            write_blocks(options.output, (calibrator(x[rows]) for rows in row_blocks(x)), x.shape, x.dtype)
+        else:
+            write_probs(options.output, calibrator(x), data.labels, data.classes)
+    n, K = x.shape
     text = f"{n:,} samples of {K} classes written to {options.output}"
     answer(options, text, {"n_samples": n, "n_classes": K, "output": options.output})
 

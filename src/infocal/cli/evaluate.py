@@ -2,7 +2,12 @@
 
 import argparse
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from ..arrays import Array, Floats, Ints
+from ..files import Data
+from ..mapped import is_mapped, row_blocks
 from ..numerics import softmax
 from ..report import evaluate
 from .apply import open_both
@@ -30,13 +35,30 @@ def add(commands: Commands) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    answered: Callable[[Array], Array] = softmax
     if options.calibrator is None:
         data = read(options.data, options)
-        probs = softmax(data.logits) if data.probs is None else data.probs
     else:
-        calibrator, data = open_both(options)
-        probs = calibrator(data.logits)
-    labels = data.require_labels()
+        answered, data = open_both(options)
+    labels, own = data.require_labels(), data.probs if options.calibrator is None else None
     with working("evaluating"):
-        report = evaluate(probs, labels, ties=data.logits, weights=data.weights, level=options.level, rng=options.seed)
+        if own is None and is_mapped(data.logits) and options.level is None:
+            report = evaluate(_Blocks(data, labels, answered))
+        else:
+            given = {"ties": data.logits, "weights": data.weights, "level": options.level, "rng": options.seed}
+            report = evaluate(answered(data.logits) if own is None else own, labels, **given)
     answer(options, str(report), json.loads(report.to_json()))
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """What is answered to the rows of a mapped file, block by block, as often as it is gone through."""
+
+    data: Data
+    labels: Ints
+    answered: Callable[[Array], Array]
+
+    def __iter__(self) -> Iterator[tuple[Array, Ints, Array, Floats | None]]:
+        x, w = self.data.logits, self.data.weights
+        for rows in row_blocks(x):
+            yield self.answered(x[rows]), self.labels[rows], x[rows], None if w is None else w[rows]

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Array, Ints
 from .whole import replaced
 
-__all__ = ["FORMATS", "check_format", "write_arrays", "write_probs"]
+__all__ = ["FORMATS", "check_format", "write_arrays", "write_blocks", "write_probs"]
 
 Name = str | os.PathLike[str]
 FORMATS = (".npz", ".npy", ".csv", ".parquet")
@@ -52,6 +52,15 @@ def write_probs(path: Name, probs: Array, labels: Ints | None, classes: Sequence
             _write_csv(file, names, probs, _named(labels, classes))
         else:
             _write_parquet(file, names, probs, _named(labels, classes))
+
+
+def write_blocks(path: Name, blocks: Iterable[Array], shape: tuple[int, ...], dtype: Any) -> None:
+    """Write an array of this shape and type to an `.npy` file, from blocks of its rows, without ever holding it."""
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    with replaced(path) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block).data)
 
 
 def _named(labels: Ints | None, classes: Sequence[str] | None) -> list[Any] | None:

@@ -16,6 +16,7 @@ template <> struct Lanes<float> {
     typedef uint32_t U __attribute__((vector_size(INFOCAL_WIDTH)));
     static V exp(V x) { return exp_single<V, U>(x); }
     static V exp_rough(V x) { return exp_short<V, U>(x); }
+    static V exp_scaled(V x, double scale) { return power_short<V, U>(x * float(scale * 1.4426950408889634)); }
     static constexpr double rounding = 6e-8;  // half an ulp
 };
 template <> struct Lanes<double> {
@@ -23,6 +24,7 @@ template <> struct Lanes<double> {
     typedef uint64_t U __attribute__((vector_size(INFOCAL_WIDTH)));
     static V exp(V x) { return exp_double<V, U>(x); }
     static V exp_rough(V x) { return exp(x); }
+    static V exp_scaled(V x, double scale) { return exp(x * scale); }
     static constexpr double rounding = 1.2e-16;
 };
 template <class T> using V = typename Lanes<T>::V;

@@ -26,11 +26,10 @@ template <class V, class U> static inline V exp_single(V x) {
     return x < -87.0f ? V{} : p * bits_as<V>(scale);
 }
 
-// The same in fewer steps, with a relative error up to 2e-7 (1 + |x|): no more than x itself has from rounding. A power
-// of two on [-1/2, 1/2] is a polynomial of least relative error.
-template <class V, class U> static inline V exp_short(V x) {
+// 2^y for y <= 0 in few steps, below the smallest normal number 0: on [-1/2, 1/2] a polynomial of least relative error,
+// 2e-7.
+template <class V, class U> static inline V power_short(V y) {
     const float magic = 12582912.0f;
-    V y = x * 1.44269504f;
     V t = y + magic;
     V f = y - (t - magic);
     V p = f * 1.3276472168e-3f + 9.6755413310e-3f;
@@ -39,8 +38,11 @@ template <class V, class U> static inline V exp_short(V x) {
     p = p * f + 6.9314696707e-1f;
     p = p * f + 1.0f;
     U scale = (bits_as<U>(t) << 23) + (127u << 23);
-    return x < -87.0f ? V{} : p * bits_as<V>(scale);
+    return y < -125.5f ? V{} : p * bits_as<V>(scale);
 }
+
+// e^x with a relative error up to 2e-7 (1 + |x|): no more than x itself has from rounding.
+template <class V, class U> static inline V exp_short(V x) { return power_short<V, U>(x * 1.44269504f); }
 
 // e^x in double precision; Taylor to degree 13 on |r| < 0.35. Relative error < 4e-16.
 template <class V, class U> static inline V exp_double(V x) {

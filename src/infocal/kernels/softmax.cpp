@@ -39,9 +39,10 @@ template <class T> inline T tempered_exp(T z, T max, T inverse) {
 }
 
 // e^(t (z - max)) of a row, left in e, and their sum; at an inverse temperature of 0 a masked class is still masked.
-template <class T> double sum_tempered(const T *z, int64_t length, T max, T inverse, T *e) {
-    if (inverse > 0) return sum_powers(z, length, [=](V<T> here) { return Lanes<T>::exp_rough(inverse * (here - max)); }, e);
-    for (int64_t k = 0; k < length; ++k) e[k] = tempered_exp(z[k], max, inverse);
+template <class T> double sum_tempered(const T *z, int64_t length, T max, double inverse, T *e) {
+    if (T(inverse) > 0)
+        return sum_powers(z, length, [=](V<T> here) { return Lanes<T>::exp_scaled(here - max, inverse); }, e);
+    for (int64_t k = 0; k < length; ++k) e[k] = tempered_exp(z[k], max, T(inverse));
     return sum(e, length);
 }
 
@@ -54,7 +55,7 @@ template <class T> int64_t apply(const Matrix<T> &x, double inverse, T *out, dou
         double total[ROWS];
         for (int64_t r = 0; r < count; ++r) max[r] = copy_row(x, start + r, length, z + r * length);
         for (int64_t r = 0; r < count; ++r)
-            total[r] = sum_tempered(z + r * length, length, max[r], T(inverse), e + r * length);
+            total[r] = sum_tempered(z + r * length, length, max[r], inverse, e + r * length);
         for (int64_t r = 0; r < count; ++r, out += x.columns) {
             if (is_bad(max[r], total[r])) return start + r;
             const T share = T(1.0 / total[r]), *from = e + r * length;
