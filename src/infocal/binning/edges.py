@@ -46,7 +46,7 @@ def kmeans_edges(problem: Binary, n_bins: int) -> Floats:
 def edges_at(problem: Binary, cuts: Ints) -> Floats:
     """Edges that make each of these points the first of its bin. A cut that parts nothing, before the first point or
     after the last, repeats the nearest edge."""
-    separators = problem.separators()
-    if not len(separators):
+    last = len(problem.logodds) - 1
+    if not last:
         return bounded(np.repeat(problem.logodds, len(cuts)))
-    return bounded(separators[np.clip(cuts, 1, len(separators)) - 1])
+    return bounded(problem.separators(np.clip(cuts, 1, last)))
