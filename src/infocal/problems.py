@@ -188,9 +188,8 @@ def prior_groups(counts: Floats, n_groups: int | None = None) -> Ints:
     order = np.argsort(counts, kind="stable")
     smoothed = np.asarray(counts, dtype=np.float64)[order] + 0.5
     wanted = _fewest_groups(smoothed) if n_groups is None else check_count("n_groups", n_groups, 1, len(counts))
-    x = np.log(smoothed)
-    moment, mass = np.append(0.0, np.cumsum(x)), np.arange(len(x), -1, -1, dtype=np.float64)
-    cuts = kernels.solve_edges("squares", moment, mass, wanted)[0]
+    sums = kernels.running(np.log(smoothed), np.ones(len(counts)))
+    cuts = kernels.solve_edges("squares", *sums, wanted)[0]
     groups = np.empty(len(counts), dtype=np.int64)
     groups[order] = np.searchsorted(cuts, np.arange(len(counts)), side="right")
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)

@@ -38,9 +38,8 @@ def kmeans_edges(problem: Binary, n_bins: int) -> Floats:
     """Bins of least squared distance to their mean log-odds, by the exact programme: no start, no seed."""
     x = bounded(problem.logodds)
     centred = problem.weights * (x - np.average(x, weights=problem.weights))
-    moment = np.append(0.0, np.cumsum(centred))
-    mass = np.append(np.cumsum(problem.weights[::-1])[::-1], 0.0)
-    return edges_at(problem, kernels.solve_edges("squares", moment, mass, n_bins)[0])
+    sums = kernels.running(centred, problem.weights)
+    return edges_at(problem, kernels.solve_edges("squares", *sums, n_bins)[0])
 
 
 def edges_at(problem: Binary, cuts: Ints) -> Floats:

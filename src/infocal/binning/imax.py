@@ -43,10 +43,7 @@ class Masses:
     @staticmethod
     def of(hits: Floats, misses: Floats) -> "Masses":
         """Those of points that have these masses (n,)."""
-        before, after = np.zeros(len(hits) + 1), np.zeros(len(hits) + 1)
-        np.cumsum(hits, out=before[1:])
-        np.cumsum(misses[::-1], out=after[-2::-1])
-        return Masses(before, after, float(entropy(hits, misses).sum()))
+        return Masses(*kernels.running(hits, misses), float(entropy(hits, misses).sum()))
 
     @property
     def mass(self) -> float:
@@ -155,7 +152,7 @@ def _reached(problem: Binary, sums: Masses) -> Floats:
     x = problem.logodds.clip(-64.0, 64.0)
     varied = np.diff(sums.hits) * -np.diff(sums.misses) / problem.weights
     steps = np.cbrt((varied[1:] + varied[:-1]) * np.diff(x) ** 2)
-    return np.append(0.0, np.cumsum(steps))
+    return kernels.running(steps, steps)[0]
 
 
 def _blocks(reached: Floats, count: int) -> Ints:
