@@ -177,6 +177,13 @@ class TestSolveEdges:
         least = oracles.best_partition(costs, n, n_bins)
         assert_allclose(total + (weights * x**2).sum(), least, rtol=1e-9, atol=1e-9)
 
+    @given(seed=st.integers(0, 100_000), n=st.integers(1, 50))
+    def test_running_sums(self, seed: int, n: int) -> None:
+        low, high = np.random.default_rng(seed).normal(size=(2, n))
+        before, after = kernels.running(low, high)
+        assert_array_equal(before, np.append(0.0, np.cumsum(low)))
+        assert_array_equal(after, np.append(np.cumsum(high[::-1])[::-1], 0.0))
+
     def test_cuts_cost_what_is_reported(self) -> None:
         rng = np.random.default_rng(0)
         hits, misses = np.sort(rng.random(500)), np.sort(rng.random(500))[::-1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .arrays import Array, Floats, Ints, check_probs
 from .binning.edges import edges_at
-from .binning.histogram import Sums, fit_histogram, sums_of
+from .binning.histogram import Sums, fit_histogram, sums_of_sorted
 from .binning.imax import Binning
 from .calibrator import Method
 from .mapped import BLOCK, is_mapped
@@ -166,7 +166,7 @@ def _sums(task: Task, problems: list[Binary], found: list[Binning], wanted: Any,
     simple = isinstance(wanted, str) and wanted in ("own", "frequency")
     if simple and all(problem.parted_by(e) for problem, e in pairs):
         own = wanted == "own"
-        return [sums_of(e, p.logodds, p.weights, sigmoid(p.logodds) if own else p.hits) for p, e in pairs]
+        return [sums_of_sorted(e, p.logodds, p.weights, sigmoid(p.logodds) if own else p.hits) for p, e in pairs]
     values = _values(task, wanted, scaler)
     return sums_of_rows(task.logits, task.weights, task.groups, edges, values)
 
@@ -180,7 +180,7 @@ def _sums_of_cells(g: int, part: tuple[Binary, Binning], wanted: Any, scaler: An
         values = problem.hits
     else:
         values = sigmoid(problem.logodds) if wanted == "own" else scaler.members[g](problem.logodds)
-    return sums_of(found.edges, problem.logodds, problem.weights, values)
+    return sums_of_sorted(found.edges, problem.logodds, problem.weights, values)
 
 
 def _values(task: Task, wanted: Any, scaler: Any) -> Values:

@@ -197,7 +197,7 @@ def _row_by_row(measure: Callable[[Floats], float], edges: npt.ArrayLike) -> Any
 def _masses(asked: Binary) -> Masses:
     """Running sums of hits and of misses, each from its small end."""
     hits, misses = asked.weights * asked.hits, asked.weights * (1 - asked.hits)
-    return Masses(np.append(0.0, np.cumsum(hits)), np.append(np.cumsum(misses[::-1])[::-1], 0.0))
+    return Masses.of(hits, misses)
 
 
 def _ask(question: Question, densities: str = "counts") -> Binary:

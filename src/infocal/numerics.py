@@ -14,6 +14,7 @@ __all__ = [
     "logit",
     "logits_from_probs",
     "sigmoid",
+    "sigmoids",
     "softmax",
     "tops",
 ]
@@ -24,6 +25,15 @@ def sigmoid(x: npt.ArrayLike) -> Floats:
     x = np.asarray(x, dtype=np.float64)
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
+def sigmoids(x: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """sigmoid(x) and sigmoid(-x), by one exponential."""
+    x = np.asarray(x, dtype=np.float64)
+    small = np.exp(-np.abs(x))
+    whole = 1.0 + small
+    less, more, up = small / whole, 1.0 / whole, x >= 0
+    return np.where(up, more, less), np.where(up, less, more)
 
 
 def log_sigmoid(x: npt.ArrayLike) -> Floats:
@@ -63,9 +73,7 @@ def entropy(hits: npt.ArrayLike, misses: npt.ArrayLike) -> Floats:
 
 def _share_term(part: Floats, rest: Floats) -> Floats:
     """part log((part + rest) / part), through log1p where the rest is the smaller."""
-    safe = np.where(part > 0, part, 1.0)
-    ratio = np.where(part > 0, rest, 0.0) / safe
-    return np.where(part > 0, part * np.log1p(ratio), 0.0)
+    return part * np.log1p(rest / np.where(part > 0, part, np.inf))
 
 
 def bits(nats: float) -> float:

@@ -74,12 +74,14 @@ class Binary:
         stays = (edges == start) | (after < start + self.width)
         return np.asarray(np.where(stays, start, start + self.width))
 
-    def separators(self) -> Floats:
-        """Where an edge stands that parts each point from the one before: midway, or on a cell boundary."""
-        left, right = self.logodds[:-1], self.logodds[1:]
+    def separators(self, points: Ints | None = None) -> Floats:
+        """Where an edge stands that parts each of these points, or of all but the first, from the one before: midway,
+        or on a cell boundary."""
+        at = np.arange(1, len(self.logodds)) if points is None else points
+        left, right = self.logodds[at - 1], self.logodds[at]
         if self.width:
-            cell = np.floor(self.logodds / self.width)
-            return np.asarray(np.ceil((cell[:-1] + 1 + cell[1:]) / 2) * self.width)
+            cells = np.floor(left / self.width) + np.floor(right / self.width)
+            return np.asarray(np.ceil((cells + 1) / 2) * self.width)
         with np.errstate(invalid="ignore"):
             middle = left + (right - left) / 2
         middle = np.where(np.isneginf(left), right - 1.0, np.where(np.isposinf(right), left + 1.0, middle))
@@ -186,9 +188,8 @@ def prior_groups(counts: Floats, n_groups: int | None = None) -> Ints:
     order = np.argsort(counts, kind="stable")
     smoothed = np.asarray(counts, dtype=np.float64)[order] + 0.5
     wanted = _fewest_groups(smoothed) if n_groups is None else check_count("n_groups", n_groups, 1, len(counts))
-    x = np.log(smoothed)
-    moment, mass = np.append(0.0, np.cumsum(x)), np.arange(len(x), -1, -1, dtype=np.float64)
-    cuts = kernels.solve_edges("squares", moment, mass, wanted)[0]
+    sums = kernels.running(np.log(smoothed), np.ones(len(counts)))
+    cuts = kernels.solve_edges("squares", *sums, wanted)[0]
     groups = np.empty(len(counts), dtype=np.int64)
     groups[order] = np.searchsorted(cuts, np.arange(len(counts)), side="right")
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)

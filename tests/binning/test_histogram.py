@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from infocal.binning.histogram import Histogram, Sums, fit_histogram, sums_of
+from infocal.arrays import Floats
+from infocal.binning.histogram import Histogram, Sums, fit_histogram, sums_of, sums_of_sorted
 from infocal.numerics import bin_of, sigmoid
 from infocal.problems import Binary
 from sources import questions
@@ -37,6 +38,13 @@ def test_sums_of_parts_add_up(problem: Binary) -> None:
     whole, added = sums(problem), parts[0] + parts[1]
     for name in ("weights", "values", "own"):
         assert_allclose(getattr(added, name), getattr(whole, name), atol=1e-12)
+
+
+@given(questions, st.lists(st.floats(-40, 40), min_size=1, max_size=9).map(np.sort))
+def test_sums_of_sorted_points_are_those_of_points(problem: Binary, edges: Floats) -> None:
+    given = (edges, problem.logodds, problem.weights, problem.hits)
+    for name in ("weights", "values", "own"):
+        assert_allclose(getattr(sums_of_sorted(*given), name), getattr(sums_of(*given), name), rtol=1e-12)
 
 
 @given(questions, st.floats(0, 100))

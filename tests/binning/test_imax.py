@@ -84,6 +84,14 @@ class TestExact:
         assert direct.information_gap == 0
         assert direct.information - blocks.information <= blocks.information_gap < 1e-5
 
+    @pytest.mark.parametrize("seed", range(5))
+    def test_blocks_hide_little_where_few_points_tell_most(self, seed: int) -> None:
+        # a class of a thousand: nearly all points are certain misses, and those that are not stand far apart
+        rng = np.random.default_rng(seed)
+        x = np.append(2 * rng.normal(size=10_000) - 9, 3 * rng.normal(size=12) + 1)
+        binning = fit_imax(binary(x, np.zeros(len(x))), 15)
+        assert binning.information_gap < 2e-5 * binning.information
+
     def test_rare_hits_far_out_keep_their_mass(self) -> None:
         # one running sum over both labels would lose the 6.5e-18 of misses among a million
         x = np.append(np.linspace(-10.0, -9.0, 1_000_000), np.linspace(45.0, 46.0, 50))

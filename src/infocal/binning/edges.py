@@ -38,15 +38,14 @@ def kmeans_edges(problem: Binary, n_bins: int) -> Floats:
     """Bins of least squared distance to their mean log-odds, by the exact programme: no start, no seed."""
     x = bounded(problem.logodds)
     centred = problem.weights * (x - np.average(x, weights=problem.weights))
-    moment = np.append(0.0, np.cumsum(centred))
-    mass = np.append(np.cumsum(problem.weights[::-1])[::-1], 0.0)
-    return edges_at(problem, kernels.solve_edges("squares", moment, mass, n_bins)[0])
+    sums = kernels.running(centred, problem.weights)
+    return edges_at(problem, kernels.solve_edges("squares", *sums, n_bins)[0])
 
 
 def edges_at(problem: Binary, cuts: Ints) -> Floats:
     """Edges that make each of these points the first of its bin. A cut that parts nothing, before the first point or
     after the last, repeats the nearest edge."""
-    separators = problem.separators()
-    if not len(separators):
+    last = len(problem.logodds) - 1
+    if not last:
         return bounded(np.repeat(problem.logodds, len(cuts)))
-    return bounded(separators[np.clip(cuts, 1, len(separators)) - 1])
+    return bounded(problem.separators(np.clip(cuts, 1, last)))

@@ -5,13 +5,15 @@ Edges decide only where the bins are. Representatives differ only in what is ave
 throughout: a frequency of exactly 1 stays 1.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..arrays import Array, Floats
 from ..numerics import bin_of, bounded, sigmoid
 from ..records import Vector, record
 
-__all__ = ["Histogram", "Sums", "fit_histogram", "sums_of"]
+__all__ = ["Histogram", "Sums", "fit_histogram", "sums_of", "sums_of_sorted"]
 
 
 @record
@@ -38,14 +40,14 @@ class Histogram:
         return self.representatives[bin_of(logodds, self.edges)]
 
 
-@record
+@dataclass(frozen=True)
 class Sums:
     """Totals (M,) over the points of each bin: their mass, and their mass times what is averaged and times the
     classifier's own probability."""
 
-    weights: Vector
-    values: Vector
-    own: Vector
+    weights: Floats
+    values: Floats
+    own: Floats
 
     def __add__(self, other: "Sums") -> "Sums":
         return Sums(self.weights + other.weights, self.values + other.values, self.own + other.own)
@@ -56,6 +58,15 @@ def sums_of(edges: Floats, logodds: Floats, weights: Floats, values: Floats) -> 
     bins = bin_of(logodds, edges)
     masses = (weights, weights * values, weights * sigmoid(logodds))
     return Sums(*(np.bincount(bins, mass, minlength=len(edges) + 1).astype(np.float64) for mass in masses))
+
+
+def sums_of_sorted(edges: Floats, logodds: Floats, weights: Floats, values: Floats) -> Sums:
+    """The same of points that increase, of which every bin holds consecutive ones."""
+    first = np.append(0, np.searchsorted(logodds, edges))
+    full = np.diff(first, append=len(logodds)) > 0
+    masses = np.zeros((3, len(logodds) + 1))  # the last point stands behind all, where empty bins may start
+    np.stack((weights, weights * values, weights * sigmoid(logodds)), out=masses[:, :-1])
+    return Sums(*np.where(full, np.add.reduceat(masses, first, axis=1), 0.0))
 
 
 def fit_histogram(edges: Floats, sums: Sums, *, monotone: bool = False, prior_count: float = 0.0) -> Histogram:

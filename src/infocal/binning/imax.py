@@ -6,13 +6,14 @@ best where the total cost is least. `exact` finds the least by a dynamic program
 the closed-form updates of eq. 5, to a local optimum.
 """
 
-from functools import cached_property
+from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 
 from .. import kernels
 from ..arrays import Floats, Ints
-from ..numerics import entropy, sigmoid
+from ..numerics import entropy, sigmoid, sigmoids
 from ..problems import Binary
 from ..records import Square, Vector, record
 from .edges import edges_at
@@ -23,25 +24,31 @@ __all__ = ["SOLVERS", "Binning", "Masses", "Trace", "alternate", "fit_imax", "ke
 SOLVERS = ("exact", "alternating")
 STEPS = 200  # of the alternating updates, as in the paper
 DIRECT = 1 << 11  # points that the programme takes as they are; more are first solved in blocks of the line
-BLOCKS = 1536  # of the line
-SPARSE = 16  # points of a block where few are
-NEAR = 16  # blocks on both sides of a cut in which a better place is sought
+BLOCKS = 1280  # of the line: they hide less than a millionth of the information
+NEAR = 16  # places on both sides of a cut among which a better one is sought
 
 
-@record
+@dataclass(frozen=True)
 class Masses:
-    """Running sums (n + 1,) of the masses of hits before each point and of misses from it on, under a posterior.
+    """Running sums (n + 1,) of the masses of hits before each point and of misses from it on, under a posterior, and
+    the cost of all points, each a bin of its own.
 
     Each is summed from its small end: one running sum over both would lose the rare label in the tails.
     """
 
-    hits: Vector
-    misses: Vector
+    hits: Floats
+    misses: Floats
+    limit: float
 
-    @cached_property
-    def limit(self) -> float:
-        """Cost of all points, each a bin of its own."""
-        return float(entropy(np.diff(self.hits), -np.diff(self.misses)).sum())
+    @staticmethod
+    def of(hits: Floats, misses: Floats) -> "Masses":
+        """Those of points that have these masses (n,)."""
+        return Masses(*kernels.running(hits, misses), float(entropy(hits, misses).sum()))
+
+    @property
+    def mass(self) -> float:
+        """Mass of all points."""
+        return float(self.hits[-1] + self.misses[0])
 
     def of_bins(self, cuts: Ints) -> tuple[Floats, Floats]:
         """Masses of hits and misses (M,) of the bins that start at these points."""
@@ -99,9 +106,8 @@ def measured(problem: Binary, edges: Floats) -> Binning:
 
 def masses(problem: Binary, model: Posterior) -> Masses:
     """Running sums of the hits and misses that a posterior expects."""
-    hits = np.append(0.0, np.cumsum(problem.weights * sigmoid(model.logodds)))
-    misses = np.append(np.cumsum((problem.weights * sigmoid(-model.logodds))[::-1])[::-1], 0.0)
-    return Masses(hits, misses)
+    hits, misses = sigmoids(model.logodds)
+    return Masses.of(problem.weights * hits, problem.weights * misses)
 
 
 def _cuts_at(problem: Binary, edges: Floats) -> Ints:
@@ -111,10 +117,9 @@ def _cuts_at(problem: Binary, edges: Floats) -> Ints:
 
 def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
     """I(y; bin) of the bins that start at these points, and I(y; logodds), in nats per point (eq. 3)."""
-    mass = sums.hits[-1] + sums.misses[0]
     whole = entropy(sums.hits[-1], sums.misses[0])
     bins = entropy(*sums.of_bins(cuts)).sum()
-    return float((whole - bins) / mass), float((whole - sums.limit) / mass)
+    return float((whole - bins) / sums.mass), float((whole - sums.limit) / sums.mass)
 
 
 # -- exact ---------------------------------------------------------------------------------------------------------
@@ -122,43 +127,48 @@ def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
 
 def _best_cuts(problem: Binary, sums: Masses, n_bins: int) -> tuple[Ints, float]:
     """Cuts of the least cost, and how much more any others could keep. Many points are first taken in blocks of the
-    line, then one by one in the blocks around each cut: blocks see every basin of the cost, points find its bottom."""
+    line, then in smaller ones around each cut, then one by one: blocks see every basin of the cost, points find its
+    bottom."""
     n = len(problem.logodds)
     if n <= DIRECT:
         return kernels.solve_edges("information", sums.hits, sums.misses, n_bins)[0], 0.0
-    first = _blocks(problem, sums)
-    at, _ = kernels.solve_edges("information", sums.hits[first], sums.misses[first], n_bins)
-    cuts = _settled(sums, first, at)
-    within_blocks = kept(sums, first[1:-1])
-    found, most = kept(sums, cuts)[0], kept(sums, first[at])[0] + within_blocks[1] - within_blocks[0]
-    return cuts, max(most - found, 0.0)
+    reached = _reached(problem, sums)
+    count = BLOCKS if problem.width else min(BLOCKS, 5 * isqrt(n) // 2)  # a cell stands for many points
+    first, finer = _blocks(reached, count), _blocks(reached, isqrt(count * n))
+    at, least = kernels.solve_edges("information", sums.hits[first], sums.misses[first], n_bins)
+    at, _ = _settled(sums.hits[finer], sums.misses[finer], np.searchsorted(finer, first[at]))
+    cuts, cost = _settled(sums.hits, sums.misses, finer[at])
+    hidden = entropy(*sums.of_bins(first[1:-1])).sum() - sums.limit
+    return cuts, max(float(cost - least + hidden), 0.0) / sums.mass
 
 
-def _blocks(problem: Binary, sums: Masses) -> Ints:
-    """First points of blocks of the line, and the number of points behind them.
+def _reached(problem: Binary, sums: Masses) -> Floats:
+    """How far along the line each point is, where equal steps of the line hide alike.
 
     A block of width d whose points vary by v (their mass times p (1 - p)) per unit hides some v d^3 / 24 nats of what
     its points tell; a given number of blocks hides least where they hide alike: where each has the same share of the
     integral of v^(1/3).
     """
     x = problem.logodds.clip(-64.0, 64.0)
-    hits, misses = np.diff(sums.hits), -np.diff(sums.misses)
-    varied = hits * misses / problem.weights
-    reached = np.cumsum(np.cbrt(varied * np.diff(x, append=x[-1]) ** 2))
-    count = BLOCKS if problem.width else min(BLOCKS, len(x) // SPARSE)  # a cell stands for many points
+    varied = np.diff(sums.hits) * -np.diff(sums.misses) / problem.weights
+    steps = np.cbrt((varied[1:] + varied[:-1]) * np.diff(x) ** 2)
+    return kernels.running(steps, steps)[0]
+
+
+def _blocks(reached: Floats, count: int) -> Ints:
+    """First points of at most so many blocks and one more, and the number of points behind them."""
     block = np.floor(reached * (count / max(reached[-1], np.finfo(float).tiny)))
-    return np.append(np.flatnonzero(np.append(True, block[1:] != block[:-1])), len(x))
+    return np.flatnonzero(np.concatenate(([True], block[1:] != block[:-1], [True])))
 
 
-def _settled(sums: Masses, first: Ints, at: Ints) -> Ints:
-    """Cuts moved to the best points near by, from the starts of these blocks on, until none moves far."""
+def _settled(hits: Floats, misses: Floats, cuts: Ints) -> tuple[Ints, float]:
+    """Cuts moved to the best places near by until none moves far, and their cost."""
     for _ in range(STEPS):
-        windows = first[[np.maximum(at - NEAR, 0), np.minimum(at + NEAR + 1, len(first) - 1)]]
-        cuts, _ = kernels.solve_edges("information", sums.hits, sums.misses, len(at) + 1, windows)
-        before, at = at, np.minimum(np.searchsorted(first, cuts, side="right") - 1, len(first) - 2)
-        if (np.abs(at - before) <= NEAR // 2).all():
+        windows = np.stack((cuts - NEAR, cuts + NEAR)).clip(0, len(hits) - 1)
+        before, (cuts, cost) = cuts, kernels.solve_edges("information", hits, misses, len(cuts) + 1, windows)
+        if (np.abs(cuts - before) <= NEAR // 2).all():
             break
-    return cuts
+    return cuts, cost
 
 
 # -- alternating ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ model here never decreases in lambda, as the exact programme needs; densities ar
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,16 +15,15 @@ from ..density import kde
 from ..logistic import fit_line
 from ..numerics import bounded, logit
 from ..problems import Binary
-from ..records import Vector, record
 
 __all__ = ["POSTERIORS", "Posterior", "fit_posterior"]
 
 
-@record
+@dataclass(frozen=True)
 class Posterior:
     """Posterior log-odds at each point of a question; where they are slope * lambda + shift, these two as well."""
 
-    logodds: Vector
+    logodds: Floats
     slope: float = 0.0
     shift: float = 0.0
 

@@ -33,6 +33,7 @@ __all__ = [
     "n_threads",
     "rank",
     "reliability",
+    "running",
     "softmax",
     "solve_edges",
     "summarise",
@@ -327,6 +328,14 @@ def reliability(
 
     total = _added(probs, loop, lambda row: bad_probs_row(probs, ties, row))
     return Reading(facts, rank, *total)
+
+
+def running(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Running sums (n + 1,) that `solve_edges` takes, of what points hold (n,): of `low` before each point, of `high`
+    from it on."""
+    before, after = np.empty(len(low) + 1), np.empty(len(low) + 1)
+    _native.running(low, high, before, after)
+    return before, after
 
 
 def solve_edges(

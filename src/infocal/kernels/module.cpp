@@ -194,6 +194,11 @@ int64_t reliability(const Logits<T> &probs, Line<const int64_t> labels, std::opt
                 {excess.data(), mass.data(), hits.data(), kept.data(), mass.shape(0) < excess.shape(0), grain});
 }
 
+void running(Line<const double> low, Line<const double> high, Line<double> before, Line<double> after) {
+    nb::gil_scoped_release free;
+    running_sums(low.data(), high.data(), int64_t(low.shape(0)), before.data(), after.data());
+}
+
 double solve_edges(bool information, Line<const double> low, Line<const double> high, Line<const int64_t> from,
                    Line<const int64_t> to, Line<int64_t> cuts) {
     nb::gil_scoped_release free;
@@ -227,6 +232,7 @@ NB_MODULE(_native, m) {
     m.def("tally", &tally, as_is(), as_is(), as_is().none(), nb::arg(), as_is(), nb::arg(), nb::arg(), as_is(), as_is(),
           as_is());
     m.attr("QUANTA") = QUANTA;
+    m.def("running", &running, as_is(), as_is(), as_is(), as_is());
     m.def("solve_edges", &solve_edges, nb::arg(), as_is(), as_is(), as_is(), as_is(), as_is());
     m.def("use_instruction_set", &use_instruction_set);
     m.def("instruction_sets", &available_instruction_sets);

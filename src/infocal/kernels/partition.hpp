@@ -17,6 +17,19 @@ struct Sums {
     int64_t points;
 };
 
+// Writes running sums (points + 1,), each from its own end, of what points hold.
+inline void running_sums(const double *low, const double *high, int64_t points, double *before, double *after) {
+    double left = 0, right = 0;
+    for (int64_t i = 0; i < points; ++i) {  // neither sum waits for the other
+        before[i] = left;
+        after[points - i] = right;
+        left += low[i];
+        right += high[points - 1 - i];
+    }
+    before[points] = left;
+    after[0] = right;
+}
+
 // Where each of `count` cuts may be: from[m] to to[m], both of which never decrease.
 struct Windows {
     const int64_t *from, *to;  // (count,)
