@@ -216,7 +216,9 @@ def _over(bins: Bins, scaling: Scaling) -> Recipe:
 
 
 def _imax(task: Task, problem: Binary) -> Binning:
-    return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, **task.chosen("posterior"))
+    questions = int(task.groups.max()) + 1
+    settings = task.chosen("posterior")
+    return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, questions=questions, **settings)
 
 
 # -- the choice ----------------------------------------------------------------------------------------------------

@@ -76,7 +76,6 @@ class TestExact:
 
     def test_in_blocks_finds_what_all_points_find(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = random_question(3, 10_000, digits=9)
-        monkeypatch.setattr("infocal.binning.imax.DIRECT", 10_000)
         direct = fit_imax(problem, 15)
         monkeypatch.setattr("infocal.binning.imax.DIRECT", 100)
         blocks = fit_imax(problem, 15)

@@ -7,7 +7,6 @@ the closed-form updates of eq. 5, to a local optimum.
 """
 
 from dataclasses import dataclass
-from math import isqrt
 
 import numpy as np
 
@@ -23,9 +22,12 @@ __all__ = ["SOLVERS", "Binning", "Masses", "Trace", "alternate", "fit_imax", "ke
 
 SOLVERS = ("exact", "alternating")
 STEPS = 200  # of the alternating updates, as in the paper
-DIRECT = 1 << 11  # points that the programme takes as they are; more are first solved in blocks of the line
+DIRECT = 1 << 14  # points of all questions that the programme takes as they are
+SHARE = 1 << 11  # of them for each question, at least; questions of more are first solved in blocks of the line
 BLOCKS = 1280  # of the line: they hide less than a millionth of the information
-NEAR = 16  # places on both sides of a cut among which a better one is sought
+SPARSE = 16  # points of a block where few are
+FINE = 25  # blocks for each bin, at least: with fewer the best blocks may lie in another basin than the best points
+NEAR = 16  # blocks on both sides of a cut in which a better place is sought
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,14 @@ def fit_imax(
     solver: str = "exact",
     posterior: str = "sigmoid",
     rng: np.random.Generator | None = None,
+    questions: int = 1,
 ) -> Binning:
-    """The binning of a question into `n_bins`; only the alternating solver's start uses `rng`."""
+    """The binning of a question into `n_bins`; only the alternating solver's start uses `rng`. Of how many `questions`
+    this is one tells how many points may be solved as they are."""
     model = fit_posterior(problem, posterior)
     sums = masses(problem, model)
     if solver == "exact":
-        cuts, gap = _best_cuts(problem, sums, n_bins)
+        cuts, gap = _best_cuts(problem, sums, n_bins, SHARE if problem.width else max(SHARE, DIRECT // questions))
         return Binning(edges_at(problem, cuts), *kept(sums, cuts), gap + problem.hidden)
     trace = alternate(model, sums, start(problem, model, n_bins, rng or np.random.default_rng(0)))
     edges = _edges_in_logodds(problem, model, trace.edges[-1])
@@ -125,19 +129,16 @@ def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
 # -- exact ---------------------------------------------------------------------------------------------------------
 
 
-def _best_cuts(problem: Binary, sums: Masses, n_bins: int) -> tuple[Ints, float]:
+def _best_cuts(problem: Binary, sums: Masses, n_bins: int, direct: int) -> tuple[Ints, float]:
     """Cuts of the least cost, and how much more any others could keep. Many points are first taken in blocks of the
-    line, then in smaller ones around each cut, then one by one: blocks see every basin of the cost, points find its
-    bottom."""
+    line, then one by one in the blocks around each cut: blocks see every basin of the cost, points find its bottom."""
     n = len(problem.logodds)
-    if n <= DIRECT:
+    if n <= direct:
         return kernels.solve_edges("information", sums.hits, sums.misses, n_bins)[0], 0.0
-    reached = _reached(problem, sums)
-    count = BLOCKS if problem.width else min(BLOCKS, 5 * isqrt(n) // 2)  # a cell stands for many points
-    first, finer = _blocks(reached, count), _blocks(reached, isqrt(count * n))
+    few = BLOCKS if problem.width else min(BLOCKS, n // SPARSE)  # a cell stands for many points
+    first = _blocks(_reached(problem, sums), max(few, FINE * n_bins))
     at, least = kernels.solve_edges("information", sums.hits[first], sums.misses[first], n_bins)
-    at, _ = _settled(sums.hits[finer], sums.misses[finer], np.searchsorted(finer, first[at]))
-    cuts, cost = _settled(sums.hits, sums.misses, finer[at])
+    cuts, cost = _settled(sums, first, at)
     hidden = entropy(*sums.of_bins(first[1:-1])).sum() - sums.limit
     return cuts, max(float(cost - least + hidden), 0.0) / sums.mass
 
@@ -161,12 +162,14 @@ def _blocks(reached: Floats, count: int) -> Ints:
     return np.flatnonzero(np.concatenate(([True], block[1:] != block[:-1], [True])))
 
 
-def _settled(hits: Floats, misses: Floats, cuts: Ints) -> tuple[Ints, float]:
-    """Cuts moved to the best places near by until none moves far, and their cost."""
+def _settled(sums: Masses, first: Ints, at: Ints) -> tuple[Ints, float]:
+    """Cuts moved to the best points near by, from the starts of these blocks on, until none moves far; and their
+    cost."""
     for _ in range(STEPS):
-        windows = np.stack((cuts - NEAR, cuts + NEAR)).clip(0, len(hits) - 1)
-        before, (cuts, cost) = cuts, kernels.solve_edges("information", hits, misses, len(cuts) + 1, windows)
-        if (np.abs(cuts - before) <= NEAR // 2).all():
+        windows = first[[np.maximum(at - NEAR, 0), np.minimum(at + NEAR + 1, len(first) - 1)]]
+        cuts, cost = kernels.solve_edges("information", sums.hits, sums.misses, len(at) + 1, windows)
+        before, at = at, np.minimum(np.searchsorted(first, cuts, side="right") - 1, len(first) - 2)
+        if (np.abs(at - before) <= NEAR // 2).all():
             break
     return cuts, cost
 
