@@ -205,6 +205,25 @@ class TestWaysIn:
         assert_array_equal(read_data("probs.npz").probs, infocal.fit("imax", LOGITS, LABELS)(LOGITS))
         assert_array_equal(read_data("probs.npz").labels, LABELS)
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_mapped_files_are_done_block_by_block(
+        self, weighted: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("infocal.mapped.BLOCK", 7 * LOGITS.shape[1])
+        weights = 1.0 + np.arange(len(LABELS)) % 3
+        for name, array in {"logits": LOGITS, "labels": LABELS, "mass": weights}.items():
+            np.save(f"val_{name}.npy", array)
+        options = ["--weights", "mass"] if weighted else []
+        calibrator = infocal.fit("imax", LOGITS, LABELS)
+        calibrator.save("cal.json")
+        assert main(["apply", "cal.json", "val_logits.npy", "-o", "val_probs.npy"]) == 0
+        assert_array_equal(np.load("val_probs.npy"), calibrator(LOGITS))
+        capsys.readouterr()
+        for probs, source in ((softmax(LOGITS), []), (calibrator(LOGITS), ["--calibrator", "cal.json"])):
+            assert main(["evaluate", "val_logits.npy", "--json", *source, *options]) == 0
+            expected = infocal.evaluate(probs, LABELS, ties=LOGITS, weights=weights if weighted else None)
+            assert json.loads(capsys.readouterr().out) == pytest.approx(dict(expected))
+
     def test_names_of_classes_are_kept_and_found_again(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         Path("val.csv").write_text("ant,bee,cat,label\n" + "3,-1,0,ant\n-2,2,1,cat\n0,2,-1,bee\n" * 20)
         Path("turned.csv").write_text("cat,ant,bee\n0,3,-1\n1,-2,2\n-1,0,2\n")
