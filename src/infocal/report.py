@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .metrics.calibration import Reliability, class_errors, class_tables, one_table, pooled_table
+from .metrics.calibration import Reliability, class_errors, class_tables, one_table, pooled_table, priors
 from .metrics.resampling import Interval, check_resampling, weighted_interval
 from .metrics.scores import check_samples
 from .records import Square, record
-from .tally import Tally, priors, tally, tally_blocks
+from .tally import Tally, tally, tally_blocks
 
 __all__ = ["Report", "evaluate"]
 

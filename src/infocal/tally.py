@@ -10,10 +10,10 @@ from . import kernels
 from .arrays import Array, Floats, Ints, check_logits, rows_from
 from .kernels import ClassBins, Reading
 from .mapped import is_mapped, numbered, row_blocks
-from .metrics.calibration import size_edges, top1_totals
+from .metrics.calibration import priors, size_edges, top1_totals
 from .metrics.scores import Samples, check_samples, read
 
-__all__ = ["N_BINS", "Tally", "priors", "tally", "tally_blocks"]
+__all__ = ["N_BINS", "Tally", "tally", "tally_blocks"]
 
 N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
 BLOCK = 1 << 22  # elements of a file read at a time
@@ -114,12 +114,6 @@ def tally_blocks(blocks: Any, per_class: bool = False) -> Tally:
 def _checked(block: Any, n_classes: int | None) -> tuple[Array, Ints, Array | None, Floats | None]:
     probs, labels, ties, weights = (*block, None, None)[:4] if 2 <= len(block) <= 4 else block
     return check_samples(check_logits(probs, n_classes, "probs"), labels, ties, weights)
-
-
-def priors(labels: Ints, weights: Floats | None, n_classes: int) -> Floats:
-    """Share of each class in the mass of samples (K,)."""
-    counts = np.bincount(labels, weights, minlength=n_classes)
-    return np.asarray(counts / (len(labels) if weights is None else weights.sum()), dtype=np.float64)
 
 
 def _priors_of_blocks(blocks: Iterable[Any]) -> Floats | None:

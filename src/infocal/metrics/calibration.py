@@ -37,6 +37,7 @@ __all__ = [
     "ece",
     "one_table",
     "pooled_table",
+    "priors",
     "reliability",
     "size_edges",
     "tables",
@@ -264,8 +265,7 @@ def class_thresholds(
         if threshold == "1/K":
             return np.full(n_classes, 1 / n_classes)
         if threshold == "prior":
-            mass = len(labels) if weights is None else weights.sum()
-            return np.bincount(labels, weights, minlength=n_classes) / mass
+            return priors(labels, weights, n_classes)
         raise ValueError(f'threshold: expected "1/K", "prior", a number or an array, got {threshold!r}')
     least = np.asarray(threshold, dtype=np.float64)
     if least.shape not in {(), (n_classes,)}:
@@ -273,6 +273,12 @@ def class_thresholds(
     if not ((least >= 0) & (least <= 1)).all():
         raise ValueError(f"threshold: expected numbers from 0 to 1, got {threshold!r}")
     return None if least.shape == () and least == 0 else np.broadcast_to(least, (n_classes,))
+
+
+def priors(labels: Ints, weights: Floats | None, n_classes: int) -> Floats:
+    """Share of each class in the mass of samples (K,)."""
+    counts = np.bincount(labels, weights, minlength=n_classes)
+    return np.asarray(counts / (len(labels) if weights is None else weights.sum()), dtype=np.float64)
 
 
 def _class_table(asked: Questions, edges: Floats) -> Reliability:
