@@ -264,6 +264,44 @@ class TestSameBits:
             assert_array_equal(call(name, view), call(name, np.ascontiguousarray(view)))
 
 
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "K"), [(1, 2), (3, 5), (37, 3), (9, 64), (41, 101), (17, 1000)])
+class TestPastTheCaches:
+    """Large results are written past the caches; here all are."""
+
+    @pytest.mark.parametrize("n_groups", [1, 2])
+    def test_apply(self, n: int, K: int, n_groups: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng, logits = np.random.default_rng(0), random_logits(n, n, K).astype(dtype)
+        binnings = lookup(np.sort(3 * rng.normal(size=(n_groups, 9))), rng.random((n_groups, 10)))
+        expected = kernels.apply(logits, *binnings, np.arange(K) % n_groups)
+        monkeypatch.setattr(kernels, "PAST_CACHES", 0)
+        monkeypatch.setattr(kernels, "_block_size", lambda logits: 5)
+        assert_array_equal(kernels.apply(logits, *binnings, np.arange(K) % n_groups), expected)
+
+    def test_softmax(self, n: int, K: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        logits = random_logits(n, n, K).astype(dtype)
+        expected = kernels.softmax(logits, 0.7)
+        monkeypatch.setattr(kernels, "PAST_CACHES", 0)
+        monkeypatch.setattr(kernels, "_block_size", lambda logits: 5)
+        assert_array_equal(kernels.softmax(logits, 0.7), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize(("n", "size"), [(1, 1000), (97, 1), (97, 1000), (97, 10**6), (700, 10**4)])
+def test_side_by_side_meets_every_row_once(n: int, size: int, threads: int) -> None:
+    met, inside = np.zeros(n, dtype=int), set[int]()
+
+    def loop(rows: slice) -> None:
+        met[rows] += 1
+        inside.add(kernels.n_threads())
+
+    with kernels.threads(threads):
+        kernels.side_by_side(np.empty((n, 101)), size, loop)
+    assert (met == 1).all()
+    assert inside == {1}
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [0, 499, 999])

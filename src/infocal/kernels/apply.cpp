@@ -15,6 +15,8 @@ namespace {
 
 #include "lanes.hpp"
 
+#include "stream.hpp"
+
 // A row at hand: its values padded with -inf, its maximum and the first index of it, and the sum of
 // e^(z - max) over all other columns.
 const int64_t ROWS = 8;  // at work in turns: one need not wait for the sums of another
@@ -97,12 +99,13 @@ template <class T> bool is_bad(const Sums<T> &row) {
 template <class T> struct Room {
     int64_t length;
     T *z;            // (ROWS, length)
+    T *answers;      // (ROWS, length) or less, before they go past the caches
     int64_t *close;  // (ROWS, length)
     double *exact, *spare;
     Room(double *scratch, int64_t length)
-        : length(length), z(reinterpret_cast<T *>(scratch)),
-          close(reinterpret_cast<int64_t *>(scratch + ROWS * length)), exact(scratch + 2 * ROWS * length),
-          spare(scratch + (2 * ROWS + 1) * length) {}
+        : length(length), z(reinterpret_cast<T *>(scratch)), answers(z + ROWS * length),
+          close(reinterpret_cast<int64_t *>(scratch + 2 * ROWS * length)), exact(scratch + 3 * ROWS * length),
+          spare(scratch + (3 * ROWS + 1) * length) {}
 };
 
 // What a tile of columns is answered with, and which of them are too near a bound to tell.
@@ -468,32 +471,36 @@ int64_t read_rows(const Matrix<T> &x, int64_t start, int64_t count, const Room<T
 
 template <class T, class Bounds>
 int64_t apply_rows(const Matrix<T> &x, const Binnings &bins, const Bounds &at, int64_t n_low, LogoddsAt<T> logodds_at,
-                   const Room<T> &room, T *out) {
+                   const Room<T> &room, const Result<T> &out) {
     const double largest = largest_bound(bins, n_low);
     Sums<T> rows[ROWS];
     Reach<T> reach[ROWS];
     int64_t n_close[ROWS];
     for (int64_t start = 0; start < x.rows; start += ROWS) {
         const int64_t count = x.rows - start < ROWS ? x.rows - start : ROWS;
-        const int64_t fine = read_rows(x, start, count, room, rows, out);
+        T *const place = out.data + start * x.columns, *const to = out.past_caches ? room.answers : place;
+        const int64_t fine = read_rows(x, start, count, room, rows, to);
         if (fine < count) return start + fine;
         for (int64_t r = 0; r < count; ++r) reach[r] = Reach<T>(rows[r], largest, at.origin);
-        answer_rows(rows, reach, count, at, n_low, room, n_close, out);
-        for (int64_t r = 0; r < count; ++r, out += x.columns)
-            settle(x, start + r, rows[r], bins, logodds_at, room.close + r * room.length, n_close[r], room, out);
+        answer_rows(rows, reach, count, at, n_low, room, n_close, to);
+        for (int64_t r = 0; r < count; ++r)
+            settle(x, start + r, rows[r], bins, logodds_at, room.close + r * room.length, n_close[r], room,
+                   to + r * x.columns);
+        if (out.past_caches) stream(to, count * x.columns, place);
     }
+    finish_streams();
     return -1;
 }
 
 template <class T>
 int64_t apply_shared(const Matrix<T> &x, const Binnings &bins, const Shared<T> &at, int64_t n_low, LogoddsAt<T> exactly,
-                     const Room<T> &room, T *out) {
+                     const Room<T> &room, const Result<T> &out) {
     return apply_rows<T>(x, bins, at, n_low, exactly, room, out);
 }
 
 template <>
 int64_t apply_shared(const Matrix<float> &x, const Binnings &bins, const Shared<float> &at, int64_t n_low,
-                     LogoddsAt<float> exactly, const Room<float> &room, float *out) {
+                     LogoddsAt<float> exactly, const Room<float> &room, const Result<float> &out) {
 #if defined(__AVX512F__)
     Cells cells;
     if (cells.lay_out(bins, n_low)) return apply_rows<float>(x, bins, cells, n_low, exactly, room, out);
@@ -503,7 +510,7 @@ int64_t apply_shared(const Matrix<float> &x, const Binnings &bins, const Shared<
 }
 
 template <class T>
-int64_t apply(const Matrix<T> &x, const Binnings &bins, LogoddsAt<T> exactly, T *out, double *scratch) {
+int64_t apply(const Matrix<T> &x, const Binnings &bins, LogoddsAt<T> exactly, const Result<T> &out, double *scratch) {
     const int64_t length = padded(x.columns), n_low = edges_below_even(bins);
     const Room<T> room(scratch, length);
     const int64_t width = bins.groups == 1 ? 1 : length;
