@@ -94,6 +94,17 @@ class TestApply:
         expected = values[0][np.searchsorted(edges[0], logodds, side="right")].astype(dtype)
         assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(6, dtype=np.int64)), expected)
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("n_edges", [1, 7, 15, 16, 39])
+    def test_points_on_edges_of_their_own(self, n_edges: int, dtype: type) -> None:
+        logits = random_logits(3, 40, 70).astype(dtype)
+        logodds = kernels.logodds(logits)
+        edges = np.sort(np.where(np.isfinite(logodds), logodds, 0.0)[:n_edges], axis=0).T.copy()
+        values = np.random.default_rng(0).random((70, n_edges + 1))
+        expected = [v[np.searchsorted(e, x, side="right")] for e, v, x in zip(edges, values, logodds.T, strict=True)]
+        got = kernels.apply(logits, *lookup(edges, values), np.arange(70))
+        assert_array_equal(got, np.transpose(expected).astype(dtype))
+
     def test_extreme_logits(self) -> None:
         logits = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [800.0, 799.0, -np.inf]])
         edges, values = np.array([[-20.0, 0.0, 20.0]]), np.array([[0.1, 0.2, 0.3, 0.4]])
@@ -377,12 +388,21 @@ def test_unknown_instruction_set() -> None:
     middle=st.floats(-20, 2),
     spread=st.floats(0.01, 10),
     dtype=st.sampled_from([np.float32, np.float64]),
+    n_groups=st.sampled_from([1, 3, 70]),
+    offset=st.sampled_from([0, 0, 300, -50_000]),
+    instruction_set=st.sampled_from(INSTRUCTION_SETS),
 )
 def test_apply_finds_the_bins_that_the_logodds_are_in(
-    seed: int, n_bins: int, middle: float, spread: float, dtype: type
+    seed: int, n_bins: int, middle: float, spread: float, dtype: type, n_groups: int, offset: int, instruction_set: str
 ) -> None:
     rng = np.random.default_rng(seed)
-    logits = random_logits(seed, 40, 70, 4.0).astype(dtype)
-    edges, values = np.sort(middle + spread * rng.normal(size=(1, n_bins - 1))), rng.random((1, n_bins))
-    expected = values[0][np.searchsorted(edges[0], kernels.logodds(logits), side="right")].astype(dtype)
-    assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(70, dtype=np.int64)), expected)
+    logits = (offset + random_logits(seed, 40, 70, 4.0)).astype(dtype)
+    edges, values = np.sort(middle + spread * rng.normal(size=(n_groups, n_bins - 1))), rng.random((n_groups, n_bins))
+    groups = np.arange(70) % n_groups
+    logodds = kernels.logodds(logits).T
+    expected = [values[g][np.searchsorted(edges[g], x, side="right")] for g, x in zip(groups, logodds, strict=True)]
+    before = _native.instruction_set()
+    _native.use_instruction_set(instruction_set)
+    got = kernels.apply(logits, *lookup(edges, values), groups)
+    _native.use_instruction_set(before)
+    assert_array_equal(got, np.transpose(expected).astype(dtype))

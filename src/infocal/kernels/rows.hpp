@@ -51,6 +51,6 @@ const int64_t LANES = 16;   // partial sums per row: the same on every instructi
 const int64_t BLOCK = 64;   // rows are padded to a multiple of this
 
 inline int64_t padded(int64_t columns) { return (columns + BLOCK - 1) / BLOCK * BLOCK; }
-inline int64_t scratch_size(int64_t columns) { return 32 * padded(columns); }
+inline int64_t scratch_size(int64_t columns) { return 72 * padded(columns); }
 
 }  // namespace infocal

@@ -51,21 +51,26 @@ template <class T> double sum_tempered(const T *z, int64_t length, T max, double
 template <class T> int64_t apply(const Matrix<T> &x, double inverse, const Result<T> &out, double *scratch) {
     const int64_t length = padded(x.columns);
     T *z = reinterpret_cast<T *>(scratch), *e = z + ROWS * length, *const answers = e + ROWS * length;
+    Stream stream;
     for (int64_t start = 0; start < x.rows; start += ROWS) {
         const int64_t count = x.rows - start < ROWS ? x.rows - start : ROWS;
         T max[ROWS];
         double total[ROWS];
         for (int64_t r = 0; r < count; ++r) max[r] = copy_row(x, start + r, length, z + r * length);
-        for (int64_t r = 0; r < count; ++r)
+        for (int64_t r = 0; r < count; ++r) {
             total[r] = sum_tempered(z + r * length, length, max[r], inverse, e + r * length);
+            stream.send(x.columns * sizeof(T) / LINE + 1);
+        }
+        stream.send_all();
         T *const place = out.data + start * x.columns, *const to = out.past_caches ? answers : place;
         for (int64_t r = 0; r < count; ++r) {
             if (is_bad(max[r], total[r])) return start + r;
             const T share = T(1.0 / total[r]), *from = e + r * length;
             for (int64_t k = 0; k < x.columns; ++k) to[r * x.columns + k] = from[k] * share;
         }
-        if (out.past_caches) stream(to, count * x.columns, place);
+        if (out.past_caches) stream.begin(to, count * x.columns, place);
     }
+    stream.send_all();
     finish_streams();
     return -1;
 }

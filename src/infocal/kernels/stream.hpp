@@ -23,12 +23,37 @@ inline void stream_line(const char *from, char *to) { memcpy(to, from, LINE); }
 inline void finish_streams() {}
 #endif
 
-// Whole lines go past the caches; their neighbours share the others, which are written as usual.
-template <class T> void stream(const T *values, int64_t count, T *out) {
-    const char *from = reinterpret_cast<const char *>(values), *const end = from + count * sizeof(T);
-    char *to = reinterpret_cast<char *>(out);
-    const int64_t ragged = -reinterpret_cast<uintptr_t>(to) % LINE, head = ragged < end - from ? ragged : end - from;
-    memcpy(to, from, head);
-    for (from += head, to += head; end - from >= LINE; from += LINE, to += LINE) stream_line(from, to);
-    memcpy(to, from, end - from);
-}
+// Values on their way past the caches, a few lines at a time between other work: memory would hold up a burst of them.
+// Their neighbours share the lines at both ends, which are written as usual.
+class Stream {
+  public:
+    template <class T> void begin(const T *values, int64_t count, T *out) {
+        from = reinterpret_cast<const char *>(values);
+        to = reinterpret_cast<char *>(out);
+        const int64_t bytes = count * sizeof(T), ragged = -reinterpret_cast<uintptr_t>(to) % LINE;
+        const int64_t head = ragged < bytes ? ragged : bytes;
+        memcpy(to, from, head);
+        lines = (bytes - head) / LINE;
+        const int64_t tail = head + lines * LINE;
+        memcpy(to + tail, from + tail, bytes - tail);
+        from += head;
+        to += head;
+    }
+
+    void send(int64_t most) {
+        const int64_t bytes = LINE * (most < lines ? most : lines);
+        const char *const source = from;
+        char *const target = to;
+        for (int64_t b = 0; b < bytes; b += LINE) stream_line(source + b, target + b);
+        from += bytes;
+        to += bytes;
+        lines -= bytes / LINE;
+    }
+
+    void send_all() { send(lines); }
+
+  private:
+    const char *from = nullptr;
+    char *to = nullptr;
+    int64_t lines = 0;
+};
