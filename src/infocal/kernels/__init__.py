@@ -45,7 +45,7 @@ __all__ = [
 Part = TypeVar("Part")
 
 LARGE = 1 << 22  # bytes: from here on the pages of a result are worth keeping for the next one
-PAST_CACHES = 1 << 25  # bytes: results beyond this outgrow the caches of most processors
+PAST_CACHES = 1 << 25  # bytes: a result beyond this outgrows most caches; a smaller one is soonest read from there
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
 

@@ -116,6 +116,7 @@ template <class T, class Bounds> int64_t apply_rows(const Task<T> &task, const B
 template <class T> class Aligned {
   public:
     explicit Aligned(int64_t count) : bytes(new char[count * sizeof(T) + LINE]) {}
+    Aligned(const Aligned &) = delete;
     ~Aligned() { delete[] bytes; }
     T *data() { return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(bytes) + LINE - 1) / LINE * LINE); }
 

@@ -31,8 +31,8 @@ inline Places add_one(Places at, Mask<float> where) {
 inline Places add_one(Places at, Mask<float> where) { return at - where.bits; }
 #endif
 
-// Up to 15 bounds in the order in which they are asked for: the one in the middle is the first, and after the bound at j
-// comes the one at 2 j, or at 2 j + 1 where j's is reached; what comes after four of them is 16 plus the bin.
+// Up to 15 bounds in the order in which they are asked for: the one in the middle is the first, and after the bound at
+// j comes the one at 2 j, or at 2 j + 1 where j's is reached; what comes after four of them is 16 plus the bin.
 struct Halves {
     static constexpr int64_t MOST = 15;
     float bounds[16], values[16];

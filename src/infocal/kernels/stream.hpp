@@ -1,5 +1,5 @@
-// Writing past the caches: a line that is written as a whole need not be read from memory first, nor drive out what is of
-// use. Included only by files compiled per instruction set, inside their namespace.
+// Writing past the caches: a line that is written as a whole need not be read from memory first, nor drive out what is
+// of use. Included only by files compiled per instruction set, inside their namespace.
 
 const int64_t LINE = 64;  // bytes that go to memory together
 

@@ -44,8 +44,8 @@ template <class T> int64_t find(const T *z, int64_t length, T max) {
     return 0;
 }
 
-// What is asked of memory while a row is summed: the row to read next, the one to write, answers that go past the caches.
-// Rows are about as long as a page of memory, beyond which no processor looks ahead by itself.
+// What is asked of memory while a row is summed: the row to read next, the one to write, answers that go past the
+// caches. Rows are about as long as a page of memory, beyond which no processor looks ahead by itself.
 template <class T> struct Meanwhile {
     const T *next, *to;
     Stream &stream;
