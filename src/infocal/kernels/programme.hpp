@@ -78,6 +78,19 @@ struct Squares {
     }
 };
 
+inline double least_of(D v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_min_pd(v);
+#elif defined(__AVX2__)
+    const __m128d half = _mm_min_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+    return half[0] < half[1] ? half[0] : half[1];
+#else
+    double least = v[0];
+    for (int64_t i = 1; i < WIDTH; ++i) least = v[i] < least ? v[i] : least;
+    return least;
+#endif
+}
+
 // Where the last cut before a point is best, and the cost of the bins up to that point.
 struct Best {
     double cost;
@@ -108,14 +121,6 @@ template <class Bin> struct Layer {
         const double cost = least_of(least);
         const D cuts = least == cost ? at : D{} + HUGE_VAL;
         return {cost, int64_t(least_of(cuts))};
-    }
-
-    static double least_of(D v) {
-        double lane[WIDTH];
-        memcpy(lane, &v, sizeof(v));
-        for (int64_t width = WIDTH / 2; width; width /= 2)
-            for (int64_t i = 0; i < width; ++i) lane[i] = lane[i + width] < lane[i] ? lane[i + width] : lane[i];
-        return lane[0];
     }
 
     static D steps() {
