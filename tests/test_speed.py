@@ -31,7 +31,7 @@ def overconfident(n: int, n_classes: int, dtype: type = np.float32) -> tuple[Arr
 
 # -- instructions --------------------------------------------------------------------------------------------------
 
-# Instructions per logit, a third above what they were when last measured, with AVX2 and without
+# Instructions per logit or point, a third above what they were when last measured, with AVX2 and without
 BUDGET = {
     "apply": (13.0, 32.0),
     "apply_classwise": (19.5, 75.0),
@@ -40,6 +40,7 @@ BUDGET = {
     "summarise": (53.5, 70.5),
     "tempered": (17.5, 30.5),
     "reliability": (50.0, 107.0),
+    "bin_questions": (735.0, 1420.0),  # of a question of 4,000, into 15 bins
 }
 COUNTED = """
 import ctypes, json, mmap, sys
@@ -68,6 +69,8 @@ calibrator = infocal.fit("imax", logits, labels)
 classwise = infocal.fit("imax", logits, labels, groups="classwise")
 probs = calibrator(logits)
 bins = kernels.ClassBins(size_edges(100)[None], np.full((3, K), 1 / K))
+points = kernels.Points(np.sort(3 * rng.standard_normal((32, 4000)) - 4).ravel(), None, 4000 * np.arange(33))
+nothing = kernels.Points(np.empty(0), None, np.zeros(33, dtype=np.int64))
 calls = {
     "nothing": lambda: None,
     "apply": lambda: calibrator(logits),
@@ -77,6 +80,7 @@ calls = {
     "summarise": lambda: kernels.summarise(logits, labels, None, groups, 32.0, 256.0),
     "tempered": lambda: kernels.tempered(logits, labels, None, 0.7),
     "reliability": lambda: kernels.reliability(probs, labels, None, None, bins, pooled=True),
+    "bin_questions": lambda: kernels.bin_questions(points, nothing, 15),
 }
 for name in sys.argv[1:]:
     kernels._native.use_instruction_set(name)
@@ -150,6 +154,7 @@ HOLDS: dict[str, Callable[[Held], object]] = {
     "rank": lambda held: held.shared.rank(held.logits),
     "fit, shared": lambda held: infocal.fit("imax", held.logits, held.labels),
     "fit, prior": lambda held: infocal.fit("imax", held.logits, held.labels, groups="prior"),
+    "fit, classwise": lambda held: infocal.fit("imax", held.logits, held.labels, groups="classwise"),
     "fit, temperature": lambda held: infocal.fit("temperature", held.logits, held.labels),
     "evaluate": lambda held: infocal.evaluate(held.probs, held.labels),
     "evaluate with ties": lambda held: infocal.evaluate(held.probs, held.labels, ties=held.logits),
