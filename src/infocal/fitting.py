@@ -54,14 +54,14 @@ class Task:
         return self.logits, self.labels, self.weights
 
     @property
-    def is_summarised(self) -> bool:
-        """Whether the points of the questions are cells, and not the samples themselves."""
-        return self.summary is not None or self.is_large or are_many(self.logits, self.groups)
-
-    @property
     def is_large(self) -> bool:
         """Whether the logits are not to be held in memory."""
         return is_mapped(self.logits) and self.logits.size > BLOCK
+
+    @property
+    def is_of_points(self) -> bool:
+        """Whether questions are to be answered from all their points, some questions at a time."""
+        return self.summary is None and not self.is_large and not are_many(len(self.logits), self.groups)
 
     def questions(self) -> list[Binary]:
         """The one-vs-rest question of each group."""
@@ -120,7 +120,7 @@ def _facts(method: Any) -> dict[str, Any]:
 def fit_binning(finder: Finder, task: Task) -> Fitted:
     """Bins whose representatives are frequencies, unless asked otherwise."""
     wanted = task.options.get("representatives", "frequency")
-    found = finder.of_all(task) if _is_told(wanted) and not task.is_summarised else None
+    found = finder.of_all(task) if _is_told(wanted) and task.is_of_points else None
     if found is None:
         problems = task.questions()
         binnings = [_found(finder, task, problem) for problem in problems]

@@ -40,7 +40,8 @@ REACH = 32.0  # cells end here: beyond, a point holds less than 1e-12 nats
 CELLS_PER_UNIT = 256  # cell width 1/256: the information inside a cell is below p (1 - p) / 2^19 of its mass
 CELLS = round(2 * REACH * CELLS_PER_UNIT)
 MANY = 1 << 20  # points
-TOGETHER = 64  # classes that are read at a time: their logits share lines of the cache and pages
+TOGETHER = 64  # classes that are read at a time, since their logits share lines of the cache and pages; of many samples
+HELD = 1 << 23  # as many as have so many log-odds
 
 Made = TypeVar("Made")
 
@@ -116,14 +117,15 @@ def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Bina
     return Binary(x[first], np.add.reduceat(w * h, first) / mass, mass)
 
 
-def are_many(logits: Array, groups: Ints) -> bool:
-    """Whether points are so many that cells of the line tell enough of them."""
-    return logits.size > max(MANY, CELLS * (int(groups.max()) + 1))
+def are_many(n: int, groups: Ints) -> bool:
+    """Whether a question of n samples has so many points that cells of the line tell enough of them."""
+    return n * int(np.bincount(groups).max()) > MANY
 
 
 def questions(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group: of all points where these are few, in cells of the line where they are many."""
-    return (summarised if are_many(logits, groups) else split)(logits, labels, groups, weights)
+    many = logits.size > max(MANY, CELLS * (int(groups.max()) + 1))
+    return (summarised if many else split)(logits, labels, groups, weights)
 
 
 def split(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
@@ -181,14 +183,14 @@ def from_stacks(
         own = None if weights is None else weights[hit]
         return make(Stack(points, kernels.Points(told, own, told_starts - told_starts[0])))
 
-    return kernels.each(made, _stacks(first))
+    return kernels.each(made, _stacks(first, min(TOGETHER, max(HELD // len(logits), 1))))
 
 
-def _stacks(first: Ints) -> list[slice]:
+def _stacks(first: Ints, enough: int) -> list[slice]:
     """Groups that are read together, as places of their first classes and of the end: as few as have enough classes."""
     parts, start = [], 0
     for g in range(1, len(first)):
-        if first[g] - first[start] >= TOGETHER or g == len(first) - 1:
+        if first[g] - first[start] >= enough or g == len(first) - 1:
             parts.append(slice(start, g + 1))
             start = g
     return parts

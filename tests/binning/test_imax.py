@@ -99,7 +99,9 @@ class TestExact:
         assert binning.information_gap == 0
 
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_all_questions_at_once(self, weighted: bool) -> None:
+    @pytest.mark.parametrize("held", [1, 30_000, 1 << 23])
+    def test_all_questions_at_once(self, held: int, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("infocal.problems.HELD", held)
         logits, labels = random_samples(0, 3000, 70)
         logits[5, :3] = -np.inf
         labels[5] = 7
