@@ -17,7 +17,7 @@ from conftest import (
 )
 from infocal.arrays import Array, Floats, Ints
 from infocal.binning.imax import measured
-from infocal.fitting import Task, fit_over
+from infocal.fitting import Finder, Task, fit_over
 from infocal.kernels import logodds
 from infocal.numerics import bin_of, sigmoid
 from infocal.recipes import BINNINGS, SCALINGS
@@ -149,7 +149,7 @@ class TestReference:
         """The exact edges differ from the reference's, so these are given."""
         task, held, labels = reference_task(name, seed)
         edges = reference_arrays(name, seed)["imax_sCW_edges"][0]
-        method, _ = fit_over(lambda _, problem: measured(problem, edges), SCALINGS[scaling].scale, task)
+        method, _ = fit_over(Finder(lambda _, problem: measured(problem, edges)), SCALINGS[scaling].scale, task)
         assert_allclose(method.representatives[0], reference_arrays(name, seed)[f"imax_sCW_{key}_repr_prob"], atol=1e-6)  # type: ignore[attr-defined]
         assert_equal_reference(method(held), labels, name, seed, f"imax_sCW_{key}")
 

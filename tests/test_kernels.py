@@ -15,9 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from infocal import kernels
-from infocal.arrays import Array, Floats
+from infocal.arrays import Array, Floats, Ints
 from infocal.kernels import _native
-from infocal.numerics import log_sigmoid
+from infocal.numerics import entropy, log_sigmoid, sigmoid
+from infocal.problems import Binary, binary
 
 INSTRUCTION_SETS = _native.instruction_sets()
 
@@ -62,6 +63,13 @@ class TestLogodds:
     def test_single_precision_equals_double(self) -> None:
         logits = random_logits(1, 20, 30).astype(np.float32)
         assert_array_equal(kernels.logodds(logits), kernels.logodds(logits.astype(np.float64)))
+
+    @pytest.mark.parametrize("K", [2, 5, 65, 1000])
+    def test_single_columns_equal_those_of_all(self, K: int) -> None:
+        logits = random_logits(K, 50, K)
+        wanted = np.random.default_rng(0).permutation(K)[:70]
+        found = kernels.columns(logits, kernels.row_facts(logits), wanted)
+        assert_array_equal(found, kernels.logodds(logits)[:, wanted].T)
 
     def test_no_cancellation_at_the_top(self) -> None:
         assert_allclose(kernels.logodds(np.array([[60.0, 0.0, 1.0]]))[0, 0], 60 - np.log(1 + np.e), rtol=1e-15)
@@ -217,19 +225,111 @@ class TestSolveEdges:
         assert all(result == found[i % 2] for i, result in enumerate(found))
 
 
+def points_of(seed: int, n: int) -> Binary:
+    """Few, many, equal or far-apart points, some of which count more than others."""
+    rng = np.random.default_rng(seed)
+    shapes = (
+        4 * rng.normal(size=n) - 2,
+        rng.standard_t(1.5, size=n) * 3,
+        np.concatenate((rng.normal(-9, 2, n - n // 50), rng.normal(1, 3, n // 50))),
+        np.repeat(rng.normal(-4, 0.01), n) + (rng.random(n) < 0.1) * rng.exponential(9, n),
+    )
+    x = shapes[seed % 4].round(rng.integers(1, 9))
+    weights = rng.integers(1, 4, n) * rng.choice([1.0, 0.37]) if seed % 3 else np.ones(n)
+    return binary(x, np.zeros(n), weights)
+
+
+def cost_of(cuts: Ints, hits: Floats, misses: Floats) -> float:
+    ends = np.concatenate(([0], cuts, [len(hits) - 1]))
+    return float(entropy(np.diff(hits[ends]), -np.diff(misses[ends])).sum())
+
+
+@pytest.mark.usefixtures("instruction_set")
+class TestBestBins:
+    """Blocks of the line leave nothing to be found by the programme over all points."""
+
+    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("n_bins", [2, 3, 15, 40])
+    @pytest.mark.parametrize("n", [1, 30, 700, 3000])
+    def test_cost_no_more_than_those_of_all_points(self, n: int, n_bins: int, seed: int) -> None:
+        points = points_of(seed, n)
+        told = kernels.expect(np.clip(points.logodds, -700, 700), points.weights)
+        cuts = kernels.cut_points(points.logodds, points.weights, *told, n_bins)
+        least = kernels.solve_edges("information", *told[:2], n_bins)[1]
+        assert (np.diff(cuts) >= 0).all()
+        assert_allclose(cost_of(cuts, *told[:2]), least, rtol=1e-12, atol=1e-13)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_what_points_expect(self, seed: int) -> None:
+        points = points_of(seed, 500)
+        p, q = points.weights * sigmoid(points.logodds), points.weights * sigmoid(-points.logodds)
+        hits, misses, limit = kernels.expect(points.logodds, points.weights)
+        assert_allclose(hits, np.append(0, np.cumsum(p)), rtol=1e-13)
+        assert_allclose(misses, np.append(np.cumsum(q[::-1])[::-1], 0), rtol=1e-13)
+        assert_allclose(limit, sum(oracles.information_cost(p[[i]], q[[i]]) for i in range(len(p))), rtol=1e-12)
+
+    def test_certain_points(self) -> None:
+        hits, misses, limit = kernels.expect(np.array([-700.0, 0.0, 700.0]), np.ones(3))
+        assert_allclose(np.diff(hits), [np.exp(-700), 0.5, 1.0])
+        assert_allclose(-np.diff(misses), [1.0, 0.5, np.exp(-700)])
+        assert_allclose(limit, np.log(2))
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_questions_one_behind_the_other(self, weighted: bool) -> None:
+        rng = np.random.default_rng(0)
+        sizes = [1, 2, 800, 37]
+        x = [np.sort((3 * rng.normal(size=n)).round(2)) for n in sizes]
+        x[2][:2], x[2][-1] = -np.inf, np.inf
+        w = [rng.integers(1, 4, n).astype(float) for n in sizes] if weighted else None
+        told = [rng.choice(values, 9) for values in x]
+        starts = np.cumsum([0, *sizes])
+        points = kernels.Points(np.concatenate(x), None if w is None else np.concatenate(w), starts)
+        own = rng.random(36) if weighted else None
+        found = kernels.bin_questions(points, kernels.Points(np.concatenate(told), own, np.arange(5) * 9), 6)
+        for g, values in enumerate(x):
+            problem = binary(values, np.zeros(len(values)), None if w is None else w[g])
+            sums = kernels.expect(np.clip(problem.logodds, -700, 700), problem.weights)
+            left, right = found.sides[g]
+            masses = found.masses[g]
+            bins = (right <= problem.logodds[:, None]).sum(axis=1)
+            assert_array_equal(np.bincount(bins, problem.weights, minlength=6), masses[2])
+            assert_allclose(entropy(*masses[:2]).sum(), kernels.solve_edges("information", *sums[:2], 6)[1], rtol=1e-12)
+            assert_allclose(masses[:2].sum(axis=1), [sums[0][-1], sums[1][0]])
+            assert found.limits[g] == sums[2]
+            hits = (right <= told[g][:, None]).sum(axis=1)
+            mass = None if own is None else own[9 * g : 9 * g + 9]
+            assert_allclose(np.bincount(hits, mass, minlength=6), masses[3])
+            assert len(values) == 1 or (left < right).all()
+
+
+def test_best_bins_have_the_same_bits_on_every_instruction_set() -> None:
+    before, found = _native.instruction_set(), []
+    for instruction_set in INSTRUCTION_SETS:
+        _native.use_instruction_set(instruction_set)
+        points = [points_of(seed, 2500).logodds for seed in range(4)]
+        together = kernels.Points(np.concatenate(points), None, np.cumsum([0, *map(len, points)]))
+        nothing = kernels.Points(np.empty(0), None, np.zeros(5, dtype=np.int64))
+        found.append(np.concatenate([part.ravel() for part in kernels.bin_questions(together, nothing, 9)]))
+    _native.use_instruction_set(before)
+    for other in found[1:]:
+        assert_array_equal(other, found[0])
+
+
 def call(name: str, logits: Array) -> Array:
     rng = np.random.default_rng(0)
     K = logits.shape[1]
     groups = np.arange(K) % 2
     if name == "logodds":
         return kernels.logodds(logits)
+    if name == "columns":
+        return kernels.columns(logits, kernels.row_facts(logits), np.arange(K)[::-2].copy())
     if name == "apply":
         return kernels.apply(logits, *lookup(np.sort(3 * rng.normal(size=(2, 14))), rng.random((2, 15))), groups)
     labels = rng.integers(K, size=len(logits))
     return np.stack(kernels.summarise(logits, labels, rng.random(len(logits)), groups, 32.0, 16.0))
 
 
-NAMES = ["logodds", "apply", "summarise"]
+NAMES = ["logodds", "columns", "apply", "summarise"]
 
 
 @pytest.mark.parametrize("name", NAMES)

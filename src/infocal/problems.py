@@ -5,6 +5,11 @@ one binning for all classes, so that a thousand samples suffice), or classes of 
 sample or a cell of a fine histogram; everything downstream takes either.
 """
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,8 +22,12 @@ __all__ = [
     "CELLS_PER_UNIT",
     "REACH",
     "Binary",
+    "Stack",
+    "are_many",
+    "between",
     "binary",
     "compress",
+    "from_stacks",
     "group_classes",
     "in_cells",
     "prior_groups",
@@ -31,6 +40,9 @@ REACH = 32.0  # cells end here: beyond, a point holds less than 1e-12 nats
 CELLS_PER_UNIT = 256  # cell width 1/256: the information inside a cell is below p (1 - p) / 2^19 of its mass
 CELLS = round(2 * REACH * CELLS_PER_UNIT)
 MANY = 1 << 20  # points
+TOGETHER = 64  # classes that are read at a time: their logits share lines of the cache and pages
+
+Made = TypeVar("Made")
 
 
 @record
@@ -82,18 +94,19 @@ class Binary:
         if self.width:
             cells = np.floor(left / self.width) + np.floor(right / self.width)
             return np.asarray(np.ceil((cells + 1) / 2) * self.width)
-        with np.errstate(invalid="ignore"):
-            middle = left + (right - left) / 2
-        middle = np.where(np.isneginf(left), right - 1.0, np.where(np.isposinf(right), left + 1.0, middle))
-        return np.where(middle > left, middle, right)
+        return between(left, right)
+
+
+def between(left: Floats, right: Floats) -> Floats:
+    """Midway between points of the line, above the left ones; one unit from the finite one beside certainty."""
+    with np.errstate(invalid="ignore"):
+        middle = left + (right - left) / 2
+    middle = np.where(np.isneginf(left), right - 1.0, np.where(np.isposinf(right), left + 1.0, middle))
+    return np.where(middle > left, middle, right)
 
 
 def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Binary:
     """A question from samples in any order; samples of equal log-odds become one point, those of no weight none."""
-    if weights is None and not hits.any():  # only where points are, and how many
-        x = np.sort(logodds)
-        first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
-        return Binary(x[first], np.zeros(len(first)), np.diff(first, append=len(x)))
     weights = np.ones(len(logodds)) if weights is None else weights
     kept = weights > 0
     order = np.argsort(logodds[kept], kind="stable")
@@ -103,29 +116,96 @@ def binary(logodds: Floats, hits: Floats, weights: Floats | None = None) -> Bina
     return Binary(x[first], np.add.reduceat(w * h, first) / mass, mass)
 
 
+def are_many(logits: Array, groups: Ints) -> bool:
+    """Whether points are so many that cells of the line tell enough of them."""
+    return logits.size > max(MANY, CELLS * (int(groups.max()) + 1))
+
+
 def questions(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group: of all points where these are few, in cells of the line where they are many."""
-    many = logits.size > max(MANY, CELLS * (groups.max() + 1))
-    return (summarised if many else split)(logits, labels, groups, weights)
+    return (summarised if are_many(logits, groups) else split)(logits, labels, groups, weights)
 
 
 def split(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:
     """The question of each group, of all points: columns of its classes stacked."""
-    logodds = kernels.logodds(logits)
-    told = logodds[np.arange(len(labels)), labels]
-    return [
-        _question(logodds[:, groups == g], told, groups[labels] == g, weights) for g in range(int(groups.max()) + 1)
-    ]
+    return [question for found in from_stacks(Stack.questions, logits, labels, groups, weights) for question in found]
 
 
-def _question(logodds: Floats, told: Floats, own: Array, weights: Floats | None) -> Binary:
-    """The question of columns (n, k), where the label's log-odds (n,) were `told`, and are among the `own`."""
-    mass = None if weights is None else np.repeat(weights, logodds.shape[1])
-    points = binary(logodds.ravel(), np.zeros(logodds.size), mass)
-    kept = own if weights is None else own & (weights > 0)
-    place = np.searchsorted(points.logodds, told[kept])
-    hits = _mass(place, None if weights is None else weights[kept], len(points.weights))
-    return Binary(points.logodds, np.minimum(hits / points.weights, 1.0), points.weights)
+@dataclass(frozen=True)
+class Stack:
+    """Questions of some groups one behind the other: their points, increasing, some maybe equal; and those of them that
+    are hits."""
+
+    points: kernels.Points
+    told: kernels.Points
+
+    def questions(self) -> list[Binary]:
+        """Each with distinct points."""
+        return [_question(*pair) for pair in zip(_parts(self.points), _parts(self.told), strict=True)]
+
+
+def _parts(points: kernels.Points) -> list[tuple[Floats, Floats | None]]:
+    x, weights, starts = points
+    spans = [slice(*span) for span in pairwise(starts.tolist())]
+    return [(x[span], None if weights is None else weights[span]) for span in spans]
+
+
+def _question(points: tuple[Floats, Floats | None], told: tuple[Floats, Floats | None]) -> Binary:
+    x, weights = points
+    first = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+    mass = np.diff(first, append=len(x)) if weights is None else np.add.reduceat(weights, first)
+    hits = _mass(np.searchsorted(x[first], told[0]), told[1], len(first))
+    return Binary(x[first], np.minimum(hits / mass, 1.0), mass)
+
+
+def from_stacks(
+    make: Callable[[Stack], Made], logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None
+) -> Iterator[Made]:
+    """What is made of the questions of a few groups at a time, until all are done; each on a thread."""
+    if weights is not None and not weights.all():
+        kept = weights > 0
+        logits, labels, weights = logits[kept], labels[kept], weights[kept]
+    facts = kernels.row_facts(logits)
+    classes, asked = np.argsort(groups, kind="stable"), groups[labels]
+    rows = np.argsort(asked, kind="stable")
+    numbers = np.arange(int(groups.max()) + 2)
+    first, first_told = np.searchsorted(groups[classes], numbers), np.searchsorted(asked[rows], numbers)
+    place = np.argsort(classes)[labels]  # of each label's column
+
+    def made(part: slice) -> Made:
+        starts, told_starts = first[part], first_told[part]
+        x = kernels.columns(logits, facts, classes[starts[0] : starts[-1]])
+        hit = rows[told_starts[0] : told_starts[-1]]
+        told = x[place[hit] - starts[0], hit]
+        points = _in_order(x.ravel(), weights, (starts - starts[0]) * len(logits))
+        own = None if weights is None else weights[hit]
+        return make(Stack(points, kernels.Points(told, own, told_starts - told_starts[0])))
+
+    return kernels.each(made, _stacks(first))
+
+
+def _stacks(first: Ints) -> list[slice]:
+    """Groups that are read together, as places of their first classes and of the end: as few as have enough classes."""
+    parts, start = [], 0
+    for g in range(1, len(first)):
+        if first[g] - first[start] >= TOGETHER or g == len(first) - 1:
+            parts.append(slice(start, g + 1))
+            start = g
+    return parts
+
+
+def _in_order(x: Floats, weights: Floats | None, starts: Ints) -> kernels.Points:
+    """Points of questions whose samples are in any order."""
+    spans = [slice(*span) for span in pairwise(starts.tolist())]
+    if weights is None:
+        for span in spans:
+            x[span].sort()
+        return kernels.Points(x, None, starts)
+    mass = np.tile(weights, len(x) // len(weights))
+    for span in spans:
+        order = np.argsort(x[span], kind="stable")
+        x[span], mass[span] = x[span][order], mass[span][order]
+    return kernels.Points(x, mass, starts)
 
 
 def summarised(logits: Array, labels: Ints, groups: Ints, weights: Floats | None = None) -> list[Binary]:

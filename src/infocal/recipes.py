@@ -12,12 +12,12 @@ import numpy.typing as npt
 from .arrays import check_count, check_labels, check_logits, check_probs, check_weights
 from .binning.bbq import fit_bbq
 from .binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
-from .binning.imax import SOLVERS, Binning, fit_imax, measured
+from .binning.imax import SOLVERS, Binning, Binnings, fit_imax, fit_imax_stack, measured
 from .binning.posterior import POSTERIORS
 from .calibrator import Calibrator, Identity, Method
 from .chain import Chain, floor_of, told
 from .choosing import Candidate, Part, choose
-from .fitting import STAGES, Find, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
+from .fitting import STAGES, Finder, Fitted, Scale, Task, fit_binning, fit_over, fit_scaling, one_vs_rest
 from .persist import read_record
 from .problems import Binary, group_classes
 from .records import Facts
@@ -58,9 +58,9 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Bins:
-    """A binning, alone or over a scaling: `find` puts the edges of one question."""
+    """A binning, alone or over a scaling."""
 
-    find: Find
+    finder: Finder
     about: str
     citation: str
     options: tuple[str, ...] = ()
@@ -209,13 +209,13 @@ def _alone(part: Scaling | Bins) -> Recipe:
     if isinstance(part, Scaling):
         return Recipe(partial(fit_scaling, part.scale), part.about, part.citation, part.options)
     options = ("representatives", "monotone", "prior_count", *part.options)
-    return Recipe(partial(fit_binning, part.find), part.about, part.citation, options)
+    return Recipe(partial(fit_binning, part.finder), part.about, part.citation, options)
 
 
 def _over(bins: Bins, scaling: Scaling) -> Recipe:
     """The row of a binning over a scaling."""
     return Recipe(
-        partial(fit_over, bins.find, scaling.scale),
+        partial(fit_over, bins.finder, scaling.scale),
         f"{bins.about}, which answer with the mean of: {scaling.about}",
         f"{bins.citation}; {scaling.citation}",
         ("stage", *_alone(bins).options, *scaling.options),
@@ -223,9 +223,13 @@ def _over(bins: Bins, scaling: Scaling) -> Recipe:
 
 
 def _imax(task: Task, problem: Binary) -> Binning:
-    questions = int(task.groups.max()) + 1
-    settings = task.chosen("posterior")
-    return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, questions=questions, **settings)
+    return fit_imax(problem, task.n_bins, solver=task.solver, rng=task.rng, **task.chosen("posterior"))
+
+
+def _imax_at_once(task: Task) -> Binnings | None:
+    if task.solver != "exact" or task.options.get("posterior", "sigmoid") != "sigmoid":
+        return None
+    return Binnings.joined(task.from_stacks(partial(fit_imax_stack, n_bins=task.n_bins)))
 
 
 # -- the choice ----------------------------------------------------------------------------------------------------
@@ -297,21 +301,26 @@ def _binned(scaling: Candidate) -> list[Candidate]:
 
 BINNINGS: dict[str, Bins] = {
     "eqsize": Bins(
-        lambda task, problem: measured(problem, eq_size_edges(task.n_bins)),
+        Finder(lambda task, problem: measured(problem, eq_size_edges(task.n_bins))),
         "bins of equal width in probability",
         "Zadrozny & Elkan (2001)",
     ),
     "eqmass": Bins(
-        lambda task, problem: measured(problem, eq_mass_edges(problem, task.n_bins)),
+        Finder(lambda task, problem: measured(problem, eq_mass_edges(problem, task.n_bins))),
         "bins of equal mass",
         "Zadrozny & Elkan (2001)",
     ),
     "kmeans": Bins(
-        lambda task, problem: measured(problem, kmeans_edges(problem, task.n_bins)),
+        Finder(lambda task, problem: measured(problem, kmeans_edges(problem, task.n_bins))),
         "bins of least squared distance in log-odds",
         "Patel et al. (2021), sec. A.9",
     ),
-    "imax": Bins(_imax, "bins that keep the most information about the label", "Patel et al. (2021)", ("posterior",)),
+    "imax": Bins(
+        Finder(_imax, _imax_at_once),
+        "bins that keep the most information about the label",
+        "Patel et al. (2021)",
+        ("posterior",),
+    ),
 }
 
 SCALINGS: dict[str, Scaling] = {

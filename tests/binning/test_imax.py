@@ -1,6 +1,7 @@
 """I-Max keeps the most information that any bins can, and the alternating solver climbs towards it."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,13 +10,24 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
+from infocal import kernels
 from infocal.arrays import Floats
 from infocal.binning.edges import eq_mass_edges, eq_size_edges, kmeans_edges
-from infocal.binning.imax import alternate, fit_imax, kept, masses, measured, start
+from infocal.binning.histogram import sums_of_sorted
+from infocal.binning.imax import (
+    Binnings,
+    alternate,
+    fit_imax,
+    fit_imax_stack,
+    kept,
+    masses,
+    measured,
+    start,
+)
 from infocal.binning.posterior import POSTERIORS, fit_posterior
 from infocal.numerics import bin_of, sigmoid
-from infocal.problems import Binary, binary, compress
-from sources import questions, random_question
+from infocal.problems import Binary, binary, compress, from_stacks, split
+from sources import questions, random_question, random_samples
 
 BINS = st.integers(2, 6)
 
@@ -74,22 +86,34 @@ class TestExact:
         problem = random_question(3, 5000, digits=9)
         assert_array_equal(fit_imax(problem, 15).edges, fit_imax(problem, 15).edges)
 
-    def test_in_blocks_finds_what_all_points_find(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        problem = random_question(3, 10_000, digits=9)
-        direct = fit_imax(problem, 15)
-        monkeypatch.setattr("infocal.binning.imax.DIRECT", 100)
-        blocks = fit_imax(problem, 15)
-        assert_allclose(blocks.information, direct.information, rtol=1e-12)
-        assert direct.information_gap == 0
-        assert direct.information - blocks.information <= blocks.information_gap < 1e-5
-
     @pytest.mark.parametrize("seed", range(5))
-    def test_blocks_hide_little_where_few_points_tell_most(self, seed: int) -> None:
+    def test_many_points_leave_no_gap(self, seed: int) -> None:
         # a class of a thousand: nearly all points are certain misses, and those that are not stand far apart
         rng = np.random.default_rng(seed)
         x = np.append(2 * rng.normal(size=10_000) - 9, 3 * rng.normal(size=12) + 1)
-        binning = fit_imax(binary(x, np.zeros(len(x))), 15)
-        assert binning.information_gap < 2e-5 * binning.information
+        problem = binary(x, np.zeros(len(x)))
+        sums = masses(problem, fit_posterior(problem, "sigmoid"))
+        best = kernels.solve_edges("information", sums.hits, sums.misses, 15)[0]
+        binning = fit_imax(problem, 15)
+        assert_allclose(binning.information, kept(sums, best)[0], rtol=1e-12)
+        assert binning.information_gap == 0
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_all_questions_at_once(self, weighted: bool) -> None:
+        logits, labels = random_samples(0, 3000, 70)
+        logits[5, :3] = -np.inf
+        labels[5] = 7
+        groups = np.arange(70) // 2
+        weights = np.random.default_rng(0).integers(0, 3, 3000).astype(float) if weighted else None
+        found = Binnings.joined(from_stacks(partial(fit_imax_stack, n_bins=9), logits, labels, groups, weights))
+        for g, problem in enumerate(split(logits, labels, groups, weights)):
+            alone = fit_imax(problem, 9)
+            assert_array_equal(found.edges[g], alone.edges)
+            for name in ("information", "information_limit"):
+                assert_allclose(getattr(found, name)[g], getattr(alone, name), rtol=1e-12)
+            sums = sums_of_sorted(alone.edges, problem.logodds, problem.weights, problem.hits)
+            for name in ("weights", "values", "own"):
+                assert_allclose(getattr(found.sums, name)[g], getattr(sums, name), rtol=1e-10, atol=1e-14)
 
     def test_rare_hits_far_out_keep_their_mass(self) -> None:
         # one running sum over both labels would lose the 6.5e-18 of misses among a million

@@ -5,6 +5,7 @@ Edges decide only where the bins are. Representatives differ only in what is ave
 throughout: a frequency of exactly 1 stays 1.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..arrays import Array, Floats
 from ..numerics import bin_of, bounded, sigmoid
 from ..records import Vector, record
 
-__all__ = ["Histogram", "Sums", "fit_histogram", "sums_of", "sums_of_sorted"]
+__all__ = ["Histogram", "Sums", "fit_histogram", "fit_histograms", "sums_of", "sums_of_sorted"]
 
 
 @record
@@ -49,6 +50,11 @@ class Sums:
     values: Floats
     own: Floats
 
+    @staticmethod
+    def stacked(parts: "list[Sums]", stack: Callable[[list[Floats]], Floats]) -> "Sums":
+        """All parts as one, a row or rows each."""
+        return Sums(*(stack([getattr(part, name) for part in parts]) for name in ("weights", "values", "own")))
+
     def __add__(self, other: "Sums") -> "Sums":
         return Sums(self.weights + other.weights, self.values + other.values, self.own + other.own)
 
@@ -75,6 +81,11 @@ def fit_histogram(edges: Floats, sums: Sums, *, monotone: bool = False, prior_co
     `prior_count` adds that many points to each bin, which answer as the classifier itself does. A bin without points
     answers with the sigmoid of its middle. `monotone` pools neighbouring bins that would otherwise decrease.
     """
+    return fit_histograms(edges[None], Sums.stacked([sums], np.array), monotone=monotone, prior_count=prior_count)[0]
+
+
+def fit_histograms(edges: Floats, sums: Sums, *, monotone: bool = False, prior_count: float = 0.0) -> list[Histogram]:
+    """The same for each row of edges (G, M-1) and of totals (G, M)."""
     middle = sigmoid(_middles(edges))
     full = sums.weights > 0
     own = np.where(full, sums.own / np.where(full, sums.weights, 1.0), middle)
@@ -82,13 +93,15 @@ def fit_histogram(edges: Floats, sums: Sums, *, monotone: bool = False, prior_co
     told = mass > 0
     means = np.where(told, (sums.values + prior_count * own) / np.where(told, mass, 1.0), middle)
     means = np.clip(means, 0.0, 1.0)  # rounding may leave a mean of ones an ulp above
-    return Histogram(edges, _pooled(means, mass) if monotone else means, sums.weights)
+    if monotone:
+        means = np.array([_pooled(*row) for row in zip(means, mass, strict=True)])
+    return [Histogram(*row) for row in zip(edges, means, sums.weights, strict=True)]
 
 
 def _middles(edges: Floats) -> Floats:
     """Middle of each bin; the outer ones are taken to be two units wide."""
-    ends = np.concatenate(([edges[0] - 2.0], edges, [edges[-1] + 2.0]))
-    return bounded((ends[:-1] + ends[1:]) / 2)
+    ends = np.concatenate((edges[:, :1] - 2.0, edges, edges[:, -1:] + 2.0), axis=1)
+    return bounded((ends[:, :-1] + ends[:, 1:]) / 2)
 
 
 def _pooled(means: Floats, mass: Floats) -> Floats:

@@ -6,28 +6,38 @@ best where the total cost is least. `exact` finds the least by a dynamic program
 the closed-form updates of eq. 5, to a local optimum.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import kernels
 from ..arrays import Floats, Ints
-from ..numerics import entropy, sigmoid, sigmoids
-from ..problems import Binary
+from ..numerics import bounded, entropy, sigmoid
+from ..problems import Binary, Stack, between
 from ..records import Square, Vector, record
 from .edges import edges_at
+from .histogram import Sums
 from .posterior import Posterior, fit_posterior
 
-__all__ = ["SOLVERS", "Binning", "Masses", "Trace", "alternate", "fit_imax", "kept", "masses", "measured", "start"]
+__all__ = [
+    "SOLVERS",
+    "Binning",
+    "Binnings",
+    "Masses",
+    "Trace",
+    "alternate",
+    "fit_imax",
+    "fit_imax_stack",
+    "kept",
+    "masses",
+    "measured",
+    "start",
+]
 
 SOLVERS = ("exact", "alternating")
+FACTS = ("information", "information_limit", "information_gap")
 STEPS = 200  # of the alternating updates, as in the paper
-DIRECT = 1 << 14  # points of all questions that the programme takes as they are
-SHARE = 1 << 11  # of them for each question, at least; questions of more are first solved in blocks of the line
-BLOCKS = 1280  # of the line: they hide less than a millionth of the information
-SPARSE = 16  # points of a block where few are
-FINE = 25  # blocks for each bin, at least: with fewer the best blocks may lie in another basin than the best points
-NEAR = 16  # blocks on both sides of a cut in which a better place is sought
 
 
 @dataclass(frozen=True)
@@ -71,8 +81,8 @@ class Binning:
     """Edges (M-1,) of a binning; what it keeps of the label under the posterior it was fitted with, and the limit
     I(y; logodds) of any binning, in nats per point.
 
-    No binning into as many bins keeps more than `information + information_gap`: 0 where the programme has seen every
-    point, infinite where nothing is known of the optimum.
+    No binning into as many bins keeps more than `information + information_gap`: 0 at the optimum, what cells hide
+    where points are cells, infinite where nothing is known of the optimum.
     """
 
     edges: Vector
@@ -89,18 +99,51 @@ def fit_imax(
     solver: str = "exact",
     posterior: str = "sigmoid",
     rng: np.random.Generator | None = None,
-    questions: int = 1,
 ) -> Binning:
-    """The binning of a question into `n_bins`; only the alternating solver's start uses `rng`. Of how many `questions`
-    this is one tells how many points may be solved as they are."""
+    """The binning of a question into `n_bins`; only the alternating solver's start uses `rng`."""
     model = fit_posterior(problem, posterior)
     sums = masses(problem, model)
     if solver == "exact":
-        cuts, gap = _best_cuts(problem, sums, n_bins, SHARE if problem.width else max(SHARE, DIRECT // questions))
-        return Binning(edges_at(problem, cuts), *kept(sums, cuts), gap + problem.hidden)
+        cuts = kernels.cut_points(problem.logodds, problem.weights, sums.hits, sums.misses, sums.limit, n_bins)
+        return Binning(edges_at(problem, cuts), *kept(sums, cuts), problem.hidden)
     trace = alternate(model, sums, start(problem, model, n_bins, rng or np.random.default_rng(0)))
     edges = _edges_in_logodds(problem, model, trace.edges[-1])
     return Binning(edges, *kept(sums, _cuts_at(problem, edges)), trace=trace)
+
+
+@dataclass(frozen=True)
+class Binnings:
+    """The binnings of several questions: edges (G, M-1), totals (G, M) of their bins, and what `Binning` tells (G,)."""
+
+    edges: Floats
+    sums: Sums
+    information: Floats
+    information_limit: Floats
+    information_gap: Floats
+
+    @staticmethod
+    def of(found: list[Binning], sums: list[Sums]) -> "Binnings":
+        """Single ones and their totals."""
+        facts = [np.array([getattr(one, name) for one in found]) for name in FACTS]
+        return Binnings(np.array([one.edges for one in found]), Sums.stacked(sums, np.array), *facts)
+
+    @staticmethod
+    def joined(parts: Iterable["Binnings"]) -> "Binnings":
+        """Those of all parts."""
+        each = list(parts)
+        edges, *facts = (np.concatenate([getattr(part, name) for part in each]) for name in ("edges", *FACTS))
+        return Binnings(edges, Sums.stacked([part.sums for part in each], np.concatenate), *facts)
+
+
+def fit_imax_stack(stack: Stack, n_bins: int) -> Binnings:
+    """The best binnings of questions under the classifier's own sigmoid, with the totals of hits."""
+    sides, masses, limits = kernels.bin_questions(stack.points, stack.told, n_bins)
+    hits, misses, weights, told = np.moveaxis(masses, 1, 0)
+    whole = entropy(hits.sum(axis=1), misses.sum(axis=1))
+    mass = weights.sum(axis=1)
+    information = (whole - entropy(hits, misses).sum(axis=1)) / mass
+    edges = bounded(between(sides[:, 0], sides[:, 1]))
+    return Binnings(edges, Sums(weights, told, hits), information, (whole - limits) / mass, np.zeros(len(mass)))
 
 
 def measured(problem: Binary, edges: Floats) -> Binning:
@@ -110,8 +153,7 @@ def measured(problem: Binary, edges: Floats) -> Binning:
 
 def masses(problem: Binary, model: Posterior) -> Masses:
     """Running sums of the hits and misses that a posterior expects."""
-    hits, misses = sigmoids(model.logodds)
-    return Masses.of(problem.weights * hits, problem.weights * misses)
+    return Masses(*kernels.expect(model.logodds, problem.weights))
 
 
 def _cuts_at(problem: Binary, edges: Floats) -> Ints:
@@ -124,54 +166,6 @@ def kept(sums: Masses, cuts: Ints) -> tuple[float, float]:
     whole = entropy(sums.hits[-1], sums.misses[0])
     bins = entropy(*sums.of_bins(cuts)).sum()
     return float((whole - bins) / sums.mass), float((whole - sums.limit) / sums.mass)
-
-
-# -- exact ---------------------------------------------------------------------------------------------------------
-
-
-def _best_cuts(problem: Binary, sums: Masses, n_bins: int, direct: int) -> tuple[Ints, float]:
-    """Cuts of the least cost, and how much more any others could keep. Many points are first taken in blocks of the
-    line, then one by one in the blocks around each cut: blocks see every basin of the cost, points find its bottom."""
-    n = len(problem.logodds)
-    if n <= direct:
-        return kernels.solve_edges("information", sums.hits, sums.misses, n_bins)[0], 0.0
-    few = BLOCKS if problem.width else min(BLOCKS, n // SPARSE)  # a cell stands for many points
-    first = _blocks(_reached(problem, sums), max(few, FINE * n_bins))
-    at, least = kernels.solve_edges("information", sums.hits[first], sums.misses[first], n_bins)
-    cuts, cost = _settled(sums, first, at)
-    hidden = entropy(*sums.of_bins(first[1:-1])).sum() - sums.limit
-    return cuts, max(float(cost - least + hidden), 0.0) / sums.mass
-
-
-def _reached(problem: Binary, sums: Masses) -> Floats:
-    """How far along the line each point is, where equal steps of the line hide alike.
-
-    A block of width d whose points vary by v (their mass times p (1 - p)) per unit hides some v d^3 / 24 nats of what
-    its points tell; a given number of blocks hides least where they hide alike: where each has the same share of the
-    integral of v^(1/3).
-    """
-    x = problem.logodds.clip(-64.0, 64.0)
-    varied = np.diff(sums.hits) * -np.diff(sums.misses) / problem.weights
-    steps = np.cbrt((varied[1:] + varied[:-1]) * np.diff(x) ** 2)
-    return kernels.running(steps, steps)[0]
-
-
-def _blocks(reached: Floats, count: int) -> Ints:
-    """First points of at most so many blocks and one more, and the number of points behind them."""
-    block = np.floor(reached * (count / max(reached[-1], np.finfo(float).tiny)))
-    return np.flatnonzero(np.concatenate(([True], block[1:] != block[:-1], [True])))
-
-
-def _settled(sums: Masses, first: Ints, at: Ints) -> tuple[Ints, float]:
-    """Cuts moved to the best points near by, from the starts of these blocks on, until none moves far; and their
-    cost."""
-    for _ in range(STEPS):
-        windows = first[[np.maximum(at - NEAR, 0), np.minimum(at + NEAR + 1, len(first) - 1)]]
-        cuts, cost = kernels.solve_edges("information", sums.hits, sums.misses, len(at) + 1, windows)
-        before, at = at, np.minimum(np.searchsorted(first, cuts, side="right") - 1, len(first) - 2)
-        if (np.abs(at - before) <= NEAR // 2).all():
-            break
-    return cuts, cost
 
 
 # -- alternating ---------------------------------------------------------------------------------------------------

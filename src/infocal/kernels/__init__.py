@@ -10,7 +10,7 @@ instruction set; results are the same on each.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,14 +25,22 @@ from ..numerics import sigmoid
 from . import _native
 
 __all__ = [
+    "BestBins",
     "ClassBins",
+    "Points",
     "Reading",
     "Tempered",
     "apply",
+    "bin_questions",
+    "columns",
+    "cut_points",
+    "each",
+    "expect",
     "logodds",
     "n_threads",
     "rank",
     "reliability",
+    "row_facts",
     "running",
     "softmax",
     "solve_edges",
@@ -42,6 +50,7 @@ __all__ = [
 ]
 
 Part = TypeVar("Part")
+Item = TypeVar("Item")
 
 LARGE = 1 << 22  # bytes: from here on the pages of a result are worth keeping for the next one
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
@@ -124,6 +133,20 @@ def logodds(logits: Array) -> Floats:
     probabilities."""
     out = _room(logits, np.float64)
     _over_blocks(logits, _block_size(logits), lambda block: _native.logodds(logits[block], out[block]))
+    return out
+
+
+def row_facts(logits: Array) -> Floats:
+    """What `columns` needs to know of rows (n, 4)."""
+    out = np.empty((len(logits), 4))
+    _over_blocks(logits, _block_size(logits), lambda block: _native.row_facts(logits[block], out[block]))
+    return out
+
+
+def columns(logits: Array, facts: Floats, wanted: Ints) -> Floats:
+    """Log-odds (k, n) of some classes, those that `logodds` has in its columns; on the thread that asks."""
+    out: Floats = _native.room_double(len(wanted), len(logits))  # as many are read one after the other
+    _native.columns(logits, facts, wanted, out)
     return out
 
 
@@ -231,7 +254,7 @@ def _summed(logits: Array, shape: tuple[int, ...], loop: Callable[[slice, Floats
 
     n, size = len(logits), max(1, CHUNK // logits.shape[1])
     blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
-    for block, (bad, part) in zip(blocks, _in_order(part_of, blocks), strict=True):
+    for block, (bad, part) in zip(blocks, each(part_of, blocks), strict=True):
         if bad >= 0:
             raise bad_row(logits, block.start + bad)
         total += part
@@ -251,21 +274,22 @@ def _added(
     n, size = len(rows), _block_size(rows)
     blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     total: list[Floats] = []
-    for block, (bad, tables) in zip(blocks, _in_order(loop, blocks), strict=True):
+    for block, (bad, tables) in zip(blocks, each(loop, blocks), strict=True):
         if bad >= 0:
             raise error(block.start + bad)
         total = [np.add(old, new, out=old) for old, new in zip(total, tables, strict=True)] if total else tables
     return total
 
 
-def _in_order(loop: Callable[[slice], tuple[int, Part]], blocks: list[slice]) -> Iterator[tuple[int, Part]]:
-    """Results of the loop block by block, with no more blocks at work than threads."""
-    if len(blocks) == 1 or n_threads() == 1:
-        yield from map(loop, blocks)
+def each(work: Callable[[Item], Part], items: Sequence[Item]) -> Iterator[Part]:
+    """What is made of each item, in their order, with no more items at work than threads. The work runs no loops that
+    are spread over threads themselves."""
+    if len(items) == 1 or n_threads() == 1:
+        yield from map(work, items)
         return
-    waiting: list[Future[tuple[int, Part]]] = []
-    for block in blocks:
-        waiting.append(_pool().submit(loop, block))
+    waiting: list[Future[Part]] = []
+    for item in items:
+        waiting.append(_pool().submit(work, item))
         if len(waiting) > n_threads():
             yield waiting.pop(0).result()
     for future in waiting:
@@ -348,3 +372,45 @@ def solve_edges(
     cuts = np.empty(n_bins - 1, dtype=np.int64)
     total = _native.solve_edges(cost == "information", low, high, windows[0], windows[1], cuts)
     return cuts, total
+
+
+def expect(posterior: Floats, weights: Floats) -> tuple[Floats, Floats, float]:
+    """Running sums (n + 1,), as of `running`, of the hits and misses that posterior log-odds expect, and what the
+    points would cost, each a bin of its own."""
+    hits, misses = np.empty(len(posterior) + 1), np.empty(len(posterior) + 1)
+    return hits, misses, _native.expect(posterior, weights, hits, misses)
+
+
+def cut_points(logodds: Floats, weights: Floats, hits: Floats, misses: Floats, limit: float, n_bins: int) -> Ints:
+    """Cuts of the same cost as those of `solve_edges("information", hits, misses, n_bins)`, found much sooner where
+    there are many points; the rest is what `expect` tells."""
+    cuts = np.empty(n_bins - 1, dtype=np.int64)
+    _native.cut_points(logodds, weights, hits, misses, limit, cuts)
+    return cuts
+
+
+class Points(NamedTuple):
+    """Points of questions one behind the other, those of question g from starts[g] to starts[g + 1]."""
+
+    logodds: Floats
+    weights: Floats | None
+    starts: Ints
+
+
+class BestBins(NamedTuple):
+    """Bins of least cost of some questions under their own sigmoid: the points (G, 2, M-1) on both sides of each edge;
+    masses (G, 4, M) of expected hits, expected misses, points and hits; what the points would cost (G,), each a bin of
+    its own."""
+
+    sides: Floats
+    masses: Floats
+    limits: Floats
+
+
+def bin_questions(points: Points, told: Points, n_bins: int) -> BestBins:
+    """The best bins of questions whose points increase, some maybe equal, and of which those `told` are hits; on the
+    thread that asks."""
+    G = len(points.starts) - 1
+    found = BestBins(np.empty((G, 2, n_bins - 1)), np.zeros((G, 4, n_bins)), np.empty(G))
+    _native.bin_questions(*points, *told, *found)
+    return found

@@ -89,6 +89,34 @@ void logodds_at(const Matrix<T> &x, const int64_t *columns, int64_t count, doubl
         if (columns[c] == row.top) out[c] = logodds_of_top(row, others, spare);
 }
 
+template <class T> int64_t facts(const Matrix<T> &x, double *out, double *scratch) {
+    const int64_t length = padded(x.columns);
+    double *z = scratch + length, *e = z + length, *spare = e + length;
+    for (int64_t i = 0; i < x.rows; ++i, out += FACTS) {
+        const Row<double> row = as_double(load_row(x, i, reinterpret_cast<T *>(scratch)), z);
+        const double others = exp_others(row, row.max, e);
+        if (is_bad(row, others)) return i;
+        const double told[FACTS] = {row.max, others, double(row.top), logodds_of_top(row, others, spare)};
+        memcpy(out, told, sizeof(told));
+    }
+    return -1;
+}
+
+template <class T>
+void columns(const Matrix<T> &x, const double *facts, const int64_t *columns, int64_t count, double *out,
+             double *scratch) {
+    for (int64_t i = 0; i < x.rows; ++i, facts += FACTS) {
+        const T *row = x.row(i);
+        for (int64_t c = 0; c < count; ++c) scratch[c] = double(row[columns[c] * x.column_stride]) - facts[0];
+        for (int64_t c = 0; c < count; c += lanes<double>) {
+            const D below = load(scratch + c), others = facts[1] - Lanes<double>::exp(below);
+            const D here = below - log_any<D, U>(1.0 + others);
+            memcpy(scratch + c, &here, sizeof(here));
+        }
+        for (int64_t c = 0; c < count; ++c) out[c * x.rows + i] = double(columns[c]) == facts[2] ? facts[3] : scratch[c];
+    }
+}
+
 int64_t cell_of(const Grid &grid, double logodds) {
     double place = (logodds + grid.reach) * grid.per_unit;
     place = place > 0 ? place : 0;
@@ -117,7 +145,7 @@ int64_t summarise(const Matrix<T> &x, const int64_t *labels, const double *weigh
     return -1;
 }
 
-template <class T> constexpr Rows<T> rows() { return {logodds<T>, logodds_at<T>, summarise<T>}; }
+template <class T> constexpr Rows<T> rows() { return {logodds<T>, logodds_at<T>, facts<T>, columns<T>, summarise<T>}; }
 
 #define INFOCAL_TEXT(name) #name
 #define INFOCAL_NAME(name) INFOCAL_TEXT(name)

@@ -29,6 +29,12 @@ template <class T> struct Rows {
     int64_t (*logodds)(const Matrix<T> &, double *out, double *scratch);
     // Log-odds of some columns of one good row, the same as all have.
     void (*logodds_at)(const Matrix<T> &, const int64_t *columns, int64_t count, double *out, double *scratch);
+    // What the log-odds of a good row's columns are told by (rows, FACTS): its maximum, the sum of e^(z - max) over all
+    // columns but the top one, the index of that, and its log-odds.
+    int64_t (*facts)(const Matrix<T> &, double *out, double *scratch);
+    // Log-odds of some columns of all rows (count, rows), the same as all have.
+    void (*columns)(const Matrix<T> &, const double *facts, const int64_t *columns, int64_t count, double *out,
+                    double *scratch);
     int64_t (*summarise)(const Matrix<T> &, const int64_t *labels, const double *weights, const int64_t *group_of,
                          const Grid &, const Summary &, double *scratch);
 };
@@ -41,6 +47,7 @@ struct InstructionSet {
 
 extern const InstructionSet baseline, avx2, avx512;
 
+const int64_t FACTS = 4;    // of a row
 const int64_t LANES = 16;   // partial sums per row: the same on every instruction set
 const int64_t BLOCK = 64;   // rows are padded to a multiple of this
 

@@ -368,7 +368,7 @@ def _of_edges(edges_of: Callable[..., Floats]) -> Callable[[Floats, Floats, Floa
     def bins(x: Floats, hits: Floats, w: Floats, n_bins: int) -> Array:
         rows = []
         for answers, hit, weight in zip(logit(x), hits, w, strict=True):
-            edges = edges_of(binary(answers, hit, weight), n_bins, len(x)) if weight.any() else np.empty(0)
+            edges = edges_of(binary(answers, hit, weight), n_bins) if weight.any() else np.empty(0)
             rows.append(bin_of(answers, edges))
         return np.array(rows)
 
@@ -378,7 +378,7 @@ def _of_edges(edges_of: Callable[..., Floats]) -> Callable[[Floats, Floats, Floa
 SCHEMES: dict[str, Callable[[Floats, Floats, Floats, int], Array]] = {
     "size": _of_size,
     "mass": _of_mass,
-    "kmeans": _of_edges(lambda problem, n_bins, _: kmeans_edges(problem, n_bins)),
-    "imax": _of_edges(lambda problem, n_bins, questions: fit_imax(problem, n_bins, questions=questions).edges),
+    "kmeans": _of_edges(kmeans_edges),
+    "imax": _of_edges(lambda problem, n_bins: fit_imax(problem, n_bins).edges),
     "own": _of_own,
 }
