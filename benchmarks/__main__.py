@@ -25,7 +25,7 @@ SIZES = ((10_000, 1000), (10_000, 100), (10_000, 10))
 ALL_SIZES = tuple((n, K) for K in (1000, 100, 10) for n in (1000, 10_000, 100_000))
 TARGET_SIZE = (10_000, 1000)
 LONG = 5.0  # seconds: what takes longer is measured on one thread alone
-PATIENCE = 10.0  # seconds and
+PATIENCE = 15.0  # seconds and
 ROOM = 6e9  # bytes: peers that would take more, by their smaller sizes, are left out
 Known = dict[tuple[str, str, int], tuple[int, Cost]]  # of operation, package and K: largest n, and what it cost
 
