@@ -27,7 +27,7 @@ MOST = 250e6  # bytes of resident memory
 WITHIN = 0.05  # of 1: the power of the rows by which time grows
 PART = 5000
 FEW = 2500  # rows of the run before the one that counts: as many as are not read at once
-REPEATS = 5  # of which the shortest counts
+REPEATS = 9  # of which the shortest counts
 
 
 def main() -> None:

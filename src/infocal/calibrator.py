@@ -91,7 +91,8 @@ class Calibrator:
         """The k most probable classes (n, k), best first; equal probabilities are ranked by the raw logits."""
         raw = check_logits(logits, self.n_classes)
         ranked = np.empty((len(raw), check_count("k", k, 1, self.n_classes)), dtype=np.int64)
-        for rows in row_blocks(raw, size=BLOCK):
+        size = BLOCK if kernels.n_threads() == 1 else 4 * BLOCK  # threads are not worth waking for less
+        for rows in row_blocks(raw, size=size):
             with rows_from(rows.start):
                 ranked[rows] = kernels.rank(self.method(raw[rows]), raw[rows], ranked.shape[1])
         return ranked
