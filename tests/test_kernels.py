@@ -102,6 +102,17 @@ class TestApply:
         expected = values[0][np.searchsorted(edges[0], logodds, side="right")].astype(dtype)
         assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(6, dtype=np.int64)), expected)
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("n_edges", [1, 7, 15, 16, 39])
+    def test_points_on_edges_of_their_own(self, n_edges: int, dtype: type) -> None:
+        logits = random_logits(3, 40, 70).astype(dtype)
+        logodds = kernels.logodds(logits)
+        edges = np.sort(np.where(np.isfinite(logodds), logodds, 0.0)[:n_edges], axis=0).T.copy()
+        values = np.random.default_rng(0).random((70, n_edges + 1))
+        expected = [v[np.searchsorted(e, x, side="right")] for e, v, x in zip(edges, values, logodds.T, strict=True)]
+        got = kernels.apply(logits, *lookup(edges, values), np.arange(70))
+        assert_array_equal(got, np.transpose(expected).astype(dtype))
+
     def test_extreme_logits(self) -> None:
         logits = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [800.0, 799.0, -np.inf]])
         edges, values = np.array([[-20.0, 0.0, 20.0]]), np.array([[0.1, 0.2, 0.3, 0.4]])
@@ -364,6 +375,44 @@ class TestSameBits:
             assert_array_equal(call(name, view), call(name, np.ascontiguousarray(view)))
 
 
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "K"), [(1, 2), (3, 5), (37, 3), (9, 64), (41, 101), (17, 1000)])
+class TestPastTheCaches:
+    """Large results are written past the caches; here all are."""
+
+    @pytest.mark.parametrize("n_groups", [1, 2])
+    def test_apply(self, n: int, K: int, n_groups: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng, logits = np.random.default_rng(0), random_logits(n, n, K).astype(dtype)
+        binnings = lookup(np.sort(3 * rng.normal(size=(n_groups, 9))), rng.random((n_groups, 10)))
+        expected = kernels.apply(logits, *binnings, np.arange(K) % n_groups)
+        monkeypatch.setattr(kernels, "PAST_CACHES", 0)
+        monkeypatch.setattr(kernels, "_block_size", lambda logits: 5)
+        assert_array_equal(kernels.apply(logits, *binnings, np.arange(K) % n_groups), expected)
+
+    def test_softmax(self, n: int, K: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        logits = random_logits(n, n, K).astype(dtype)
+        expected = kernels.softmax(logits, 0.7)
+        monkeypatch.setattr(kernels, "PAST_CACHES", 0)
+        monkeypatch.setattr(kernels, "_block_size", lambda logits: 5)
+        assert_array_equal(kernels.softmax(logits, 0.7), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize(("n", "size"), [(1, 1000), (97, 1), (97, 1000), (97, 10**6), (700, 10**4)])
+def test_side_by_side_meets_every_row_once(n: int, size: int, threads: int) -> None:
+    met, inside = np.zeros(n, dtype=int), set[int]()
+
+    def loop(rows: slice) -> None:
+        met[rows] += 1
+        inside.add(kernels.n_threads())
+
+    with kernels.threads(threads):
+        kernels.side_by_side(np.empty((n, 101)), size, loop)
+    assert (met == 1).all()
+    assert inside == {1}
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [0, 499, 999])
@@ -439,12 +488,21 @@ def test_unknown_instruction_set() -> None:
     middle=st.floats(-20, 2),
     spread=st.floats(0.01, 10),
     dtype=st.sampled_from([np.float32, np.float64]),
+    n_groups=st.sampled_from([1, 3, 70]),
+    offset=st.sampled_from([0, 0, 300, -50_000]),
+    instruction_set=st.sampled_from(INSTRUCTION_SETS),
 )
 def test_apply_finds_the_bins_that_the_logodds_are_in(
-    seed: int, n_bins: int, middle: float, spread: float, dtype: type
+    seed: int, n_bins: int, middle: float, spread: float, dtype: type, n_groups: int, offset: int, instruction_set: str
 ) -> None:
     rng = np.random.default_rng(seed)
-    logits = random_logits(seed, 40, 70, 4.0).astype(dtype)
-    edges, values = np.sort(middle + spread * rng.normal(size=(1, n_bins - 1))), rng.random((1, n_bins))
-    expected = values[0][np.searchsorted(edges[0], kernels.logodds(logits), side="right")].astype(dtype)
-    assert_array_equal(kernels.apply(logits, *lookup(edges, values), np.zeros(70, dtype=np.int64)), expected)
+    logits = (offset + random_logits(seed, 40, 70, 4.0)).astype(dtype)
+    edges, values = np.sort(middle + spread * rng.normal(size=(n_groups, n_bins - 1))), rng.random((n_groups, n_bins))
+    groups = np.arange(70) % n_groups
+    logodds = kernels.logodds(logits).T
+    expected = [values[g][np.searchsorted(edges[g], x, side="right")] for g, x in zip(groups, logodds, strict=True)]
+    before = _native.instruction_set()
+    _native.use_instruction_set(instruction_set)
+    got = kernels.apply(logits, *lookup(edges, values), groups)
+    _native.use_instruction_set(before)
+    assert_array_equal(got, np.transpose(expected).astype(dtype))

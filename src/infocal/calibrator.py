@@ -91,11 +91,17 @@ class Calibrator:
         """The k most probable classes (n, k), best first; equal probabilities are ranked by the raw logits."""
         raw = check_logits(logits, self.n_classes)
         ranked = np.empty((len(raw), check_count("k", k, 1, self.n_classes)), dtype=np.int64)
-        size = BLOCK if kernels.n_threads() == 1 else 4 * BLOCK  # threads are not worth waking for less
-        for rows in row_blocks(raw, size=size):
+        for rows in row_blocks(raw):
+            with rows_from(rows.start):
+                self._rank(raw[rows], ranked[rows])
+        return ranked
+
+    def _rank(self, raw: Array, ranked: Ints) -> None:
+        def loop(rows: slice) -> None:
             with rows_from(rows.start):
                 ranked[rows] = kernels.rank(self.method(raw[rows]), raw[rows], ranked.shape[1])
-        return ranked
+
+        kernels.side_by_side(raw, BLOCK, loop)
 
     def predict(self, logits: Any) -> Ints:
         """The most probable class (n,); equal probabilities are decided by the raw logits."""

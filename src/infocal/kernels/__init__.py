@@ -42,6 +42,7 @@ __all__ = [
     "reliability",
     "row_facts",
     "running",
+    "side_by_side",
     "softmax",
     "solve_edges",
     "summarise",
@@ -53,6 +54,7 @@ Part = TypeVar("Part")
 Item = TypeVar("Item")
 
 LARGE = 1 << 22  # bytes: from here on the pages of a result are worth keeping for the next one
+PAST_CACHES = 1 << 25  # bytes: a result beyond this outgrows most caches; a smaller one is soonest read from there
 SMALL = 1 << 16  # elements: below this a second thread costs more than it brings
 CHUNK = 1 << 20  # elements of the blocks whose sums are added in order
 
@@ -128,6 +130,22 @@ def _block_size(logits: Array) -> int:
     return n if logits.size < SMALL else -(-n // n_threads())
 
 
+def side_by_side(rows: Array, size: int, loop: Callable[[slice], None]) -> None:
+    """Run `loop`, which may call any function here, on blocks of rows of at most about `size` elements, each on one
+    thread; of errors that of the first block is raised."""
+    n = len(rows)
+    share = _block_size(rows)  # of every thread, in equal parts
+    parts = -(-share * rows.shape[1] // size)
+    step = -(-share // parts)
+
+    def alone(block: slice) -> None:
+        with threads(1):
+            loop(block)
+
+    for _ in each(alone, [slice(start, min(start + step, n)) for start in range(0, n, step)]):
+        pass
+
+
 def logodds(logits: Array) -> Floats:
     """Log-odds of every class, in double precision: z_k - log sum of e^z_j over the others, never through
     probabilities."""
@@ -153,9 +171,10 @@ def columns(logits: Array, facts: Floats, wanted: Ints) -> Floats:
 def apply(logits: Array, edges: Floats, bounds: Floats, values: Floats, group_of: Ints) -> Array:
     """Value of the bin of every class's log-odds: edges and bounds (G, E), values (G, E + 1), group_of (K,)."""
     out = _room(logits)
+    past = out.nbytes > PAST_CACHES
 
     def loop(block: slice) -> int:
-        return _native.apply(logits[block], edges, bounds, values, group_of, out[block])
+        return _native.apply(logits[block], edges, bounds, values, group_of, out[block], past)
 
     _over_blocks(logits, _block_size(logits), loop)
     return out
@@ -217,7 +236,8 @@ def _tallied(
 def softmax(logits: Array, inverse: float = 1.0) -> Array:
     """Softmax at this inverse temperature, in the type of the logits; a masked class stays at 0 even where it is 0."""
     out = _room(logits)
-    _over_blocks(logits, _block_size(logits), lambda block: _native.softmax(logits[block], inverse, out[block]))
+    past = out.nbytes > PAST_CACHES
+    _over_blocks(logits, _block_size(logits), lambda block: _native.softmax(logits[block], inverse, out[block], past))
     return out
 
 

@@ -19,8 +19,7 @@ struct Binnings {
 template <class T> using LogoddsAt = decltype(Rows<T>::logodds_at);
 
 template <class T>
-using Apply = int64_t (*)(const Matrix<T> &, const Binnings &, LogoddsAt<T>, T *out,
-                          double *scratch);
+using Apply = int64_t (*)(const Matrix<T> &, const Binnings &, LogoddsAt<T>, const Result<T> &out, double *scratch);
 
 struct Applies {
     Apply<float> single;

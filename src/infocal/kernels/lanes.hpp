@@ -39,6 +39,9 @@ template <class T> inline V<T> load(const T *from) {
     return v;
 }
 
+template <class T> inline void store(V<T> v, T *to) { memcpy(to, &v, sizeof(v)); }
+template <class T> inline void store_some(V<T> v, T *to, int64_t count) { memcpy(to, &v, sizeof(T) * count); }
+
 typedef int32_t Whole __attribute__((vector_size(INFOCAL_WIDTH)));
 
 inline Whole to_whole(V<float> x) { return __builtin_convertvector(x, Whole); }
@@ -61,11 +64,23 @@ template <> struct Mask<double> {
 template <class T> inline bool any(Mask<T> mask) { return mask.bits != 0; }
 template <class T> inline Mask<T> either(Mask<T> a, Mask<T> b) { return {decltype(a.bits)(a.bits | b.bits)}; }
 #else
+// All bits of a lane are set, or none; `bits ? yes : no` would ask again which.
+#if defined(__AVX2__)
+inline V<float> blend(Lanes<float>::U bits, V<float> yes, V<float> no) {
+    return _mm256_blendv_ps(no, yes, (V<float>)bits);
+}
+inline V<double> blend(Lanes<double>::U bits, V<double> yes, V<double> no) {
+    return _mm256_blendv_pd(no, yes, (V<double>)bits);
+}
+#else
+template <class U, class V> inline V blend(U bits, V yes, V no) { return (V)(((U)yes & bits) | ((U)no & ~bits)); }
+#endif
+
 template <class T> struct Mask {
     typename Lanes<T>::U bits;
     static Mask at_least(V<T> a, V<T> b) { return {(typename Lanes<T>::U)(a >= b)}; }
     static Mask below(V<T> a, V<T> b) { return {(typename Lanes<T>::U)(a < b)}; }
-    V<T> pick(V<T> yes, V<T> no) const { return bits ? yes : no; }
+    V<T> pick(V<T> yes, V<T> no) const { return blend(bits, yes, no); }
 };
 #if defined(__AVX2__)
 template <class T> inline bool any(Mask<T> mask) {

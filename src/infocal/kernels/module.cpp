@@ -110,11 +110,11 @@ Ties ties_of(const std::optional<AnyMatrix> &x) {
 
 class Scratch {
   public:
-    explicit Scratch(int64_t columns) : room(scratch_size(columns) + 8) {}
-    double *data() { return reinterpret_cast<double *>((reinterpret_cast<uintptr_t>(room.data()) + 63) / 64 * 64); }
+    explicit Scratch(int64_t columns) : room(new double[scratch_size(columns) + 8]) {}
+    double *data() { return reinterpret_cast<double *>((reinterpret_cast<uintptr_t>(room.get()) + 63) / 64 * 64); }
 
   private:
-    std::vector<double> room;
+    std::unique_ptr<double[]> room;
 };
 
 // A matrix for a large result, whose pages are given back when it dies.
@@ -150,12 +150,13 @@ void columns(const Logits<T> &logits, Table<const double> facts, Line<const int6
 
 template <class T>
 int64_t apply(const Logits<T> &logits, Table<const double> edges, Table<const double> bounds,
-              Table<const double> values, Line<const int64_t> group_of, Table<T> out) {
+              Table<const double> values, Line<const int64_t> group_of, Table<T> out, bool past_caches) {
     nb::gil_scoped_release free;
     Scratch scratch(logits.shape(1));
     const Binnings bins = {int64_t(edges.shape(0)), int64_t(edges.shape(1)), edges.data(), bounds.data(),
                            values.data(), group_of.data()};
-    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds_at, out.data(), scratch.data());
+    return apply_of(T())(matrix(logits), bins, rows_of(T()).logodds_at, {out.data(), past_caches},
+                         scratch.data());
 }
 
 template <class T>
@@ -186,10 +187,10 @@ template <class T> void rank(Table<const T> probs, Table<const T> ties, Table<in
                  out.data());
 }
 
-template <class T> int64_t softmax(const Logits<T> &logits, double inverse, Table<T> out) {
+template <class T> int64_t softmax(const Logits<T> &logits, double inverse, Table<T> out, bool past_caches) {
     nb::gil_scoped_release free;
     Scratch scratch(logits.shape(1));
-    return softmax_of(T()).apply(matrix(logits), inverse, out.data(), scratch.data());
+    return softmax_of(T()).apply(matrix(logits), inverse, {out.data(), past_caches}, scratch.data());
 }
 
 template <class T>
@@ -262,13 +263,13 @@ auto as_is() { return nb::arg().noconvert(); }
 
 template <class T> void define(nb::module_ &m) {
     m.def("logodds", &logodds<T>, as_is(), as_is());
+    m.def("apply", &apply<T>, as_is(), as_is(), as_is(), as_is(), as_is(), as_is(), nb::arg());
     m.def("row_facts", &row_facts<T>, as_is(), as_is());
     m.def("columns", &columns<T>, as_is(), as_is(), as_is(), as_is());
-    m.def("apply", &apply<T>, as_is(), as_is(), as_is(), as_is(), as_is(), as_is());
     m.def("rank", &rank<T>, as_is(), as_is(), as_is());
     m.def("summarise", &summarise<T>, as_is(), as_is(), as_is().none(), as_is(), nb::arg(), nb::arg(), as_is(),
           as_is(), as_is());
-    m.def("softmax", &softmax<T>, as_is(), nb::arg(), as_is());
+    m.def("softmax", &softmax<T>, as_is(), nb::arg(), as_is(), nb::arg());
     m.def("tempered", &tempered<T>, as_is(), as_is(), as_is().none(), nb::arg(), as_is());
     m.def("reliability", &reliability<T>, as_is(), as_is(), as_is().none(), as_is().none(), as_is(), as_is(), as_is(),
           nb::arg(), as_is(), as_is(), as_is(), as_is(), as_is(), as_is());

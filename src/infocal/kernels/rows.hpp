@@ -11,6 +11,12 @@ template <class T> struct Matrix {
     const T *row(int64_t i) const { return data + i * row_stride; }
 };
 
+// A contiguous matrix to write; one that no cache could hold is written past the caches.
+template <class T> struct Result {
+    T *data;
+    bool past_caches;
+};
+
 // The log-odds line from -reach to reach in cells of equal width.
 struct Grid {
     int64_t cells;
@@ -52,6 +58,6 @@ const int64_t LANES = 16;   // partial sums per row: the same on every instructi
 const int64_t BLOCK = 64;   // rows are padded to a multiple of this
 
 inline int64_t padded(int64_t columns) { return (columns + BLOCK - 1) / BLOCK * BLOCK; }
-inline int64_t scratch_size(int64_t columns) { return 24 * padded(columns); }
+inline int64_t scratch_size(int64_t columns) { return 72 * padded(columns); }
 
 }  // namespace infocal

@@ -17,6 +17,8 @@ namespace {
 
 #include "wide.hpp"
 
+#include "stream.hpp"
+
 template <class T> struct Lowest;  // stands in for -inf where 0 * -inf would be NaN
 template <> struct Lowest<float> {
     static constexpr float value = -3e38f;
@@ -46,22 +48,30 @@ template <class T> double sum_tempered(const T *z, int64_t length, T max, double
     return sum(e, length);
 }
 
-template <class T> int64_t apply(const Matrix<T> &x, double inverse, T *out, double *scratch) {
+template <class T> int64_t apply(const Matrix<T> &x, double inverse, const Result<T> &out, double *scratch) {
     const int64_t length = padded(x.columns);
-    T *z = reinterpret_cast<T *>(scratch), *e = reinterpret_cast<T *>(scratch + ROWS * length);
+    T *z = reinterpret_cast<T *>(scratch), *e = z + ROWS * length, *const answers = e + ROWS * length;
+    Stream stream;
     for (int64_t start = 0; start < x.rows; start += ROWS) {
         const int64_t count = x.rows - start < ROWS ? x.rows - start : ROWS;
         T max[ROWS];
         double total[ROWS];
         for (int64_t r = 0; r < count; ++r) max[r] = copy_row(x, start + r, length, z + r * length);
-        for (int64_t r = 0; r < count; ++r)
+        for (int64_t r = 0; r < count; ++r) {
             total[r] = sum_tempered(z + r * length, length, max[r], inverse, e + r * length);
-        for (int64_t r = 0; r < count; ++r, out += x.columns) {
+            stream.send(x.columns * sizeof(T) / LINE + 1);
+        }
+        stream.send_all();
+        T *const place = out.data + start * x.columns, *const to = out.past_caches ? answers : place;
+        for (int64_t r = 0; r < count; ++r) {
             if (is_bad(max[r], total[r])) return start + r;
             const T share = T(1.0 / total[r]), *from = e + r * length;
-            for (int64_t k = 0; k < x.columns; ++k) out[k] = from[k] * share;
+            for (int64_t k = 0; k < x.columns; ++k) to[r * x.columns + k] = from[k] * share;
         }
+        if (out.past_caches) stream.begin(to, count * x.columns, place);
     }
+    stream.send_all();
+    finish_streams();
     return -1;
 }
 

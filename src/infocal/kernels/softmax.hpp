@@ -17,7 +17,7 @@ struct Tempered {
 
 // Both return the first row that holds NaN, +inf or nothing but -inf, or -1.
 template <class T> struct Softmax {
-    int64_t (*apply)(const Matrix<T> &, double inverse, T *out, double *scratch);
+    int64_t (*apply)(const Matrix<T> &, double inverse, const Result<T> &out, double *scratch);
     int64_t (*tempered)(const Matrix<T> &, const int64_t *labels, const double *weights, double inverse, Tempered &,
                         double *scratch);
 };

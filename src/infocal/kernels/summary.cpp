@@ -22,7 +22,7 @@ using F = V<float>;
 const int64_t STEP = lanes<float>;
 const double SMALL = 1.0 / 128;           // up to here two terms tell -log(1 - p)
 const int SHIFT = 38;                     // of a packed word: points above, quanta below
-const int64_t FULL = int64_t(1) << 26;    // points that a packed word can hold
+const int64_t FULL = int64_t(1) << 25;    // points that a packed word can hold
 const int64_t FEW = 8;                    // groups whose cells may be held several times
 
 // Rows at hand, padded with -inf, and e^(z - max), which gives way to places on the grid in quanta.
@@ -118,16 +118,18 @@ void place_row(const Found &row, const float *z, float *e, int64_t length, const
     memcpy(e + row.top, &top, sizeof(top));
 }
 
-// Points of weight 1: count and sum of quanta share a word. Neighbouring columns go to different copies of the words, so
-// that columns of equal log-odds need not wait for one another.
+// Points of weight 1: count and sum of places, in quanta, share a word; a place is its cell's first quantum, which is
+// known in the end, and less than QUANTA. Neighbouring columns go to different copies of the words, so that columns of
+// equal log-odds need not wait for one another.
 template <int64_t COPIES> struct Counts {
-    uint64_t *words;       // (cells, COPIES)
+    uint64_t *words;       // (COPIES, cells)
     const int32_t *first;  // cell of each column's group (columns,), null where all are of one
-    int64_t cells, held;
+    int64_t cells, per_group, held;
     Tally into;
 
-    Counts(int64_t cells, const int32_t *first, const Tally &into)
-        : words(new uint64_t[cells * COPIES]()), first(first), cells(cells), held(0), into(into) {}
+    Counts(int64_t groups, int64_t per_group, const int32_t *first, const Tally &into)
+        : words(new uint64_t[groups * per_group * COPIES]()), first(first), cells(groups * per_group),
+          per_group(per_group), held(0), into(into) {}
     ~Counts() { delete[] words; }
 
     void begin(int64_t, int64_t columns) {
@@ -145,24 +147,21 @@ template <int64_t COPIES> struct Counts {
     }
 
     void add_one(uint32_t at, uint32_t from, int64_t copy) {
-        words[uint64_t(at / QUANTA + from) * COPIES + copy] += (uint64_t(1) << SHIFT) + at % QUANTA;
+        words[copy * cells + int64_t(at / QUANTA + from)] += (uint64_t(1) << SHIFT) + at;
     }
 
     double hit() const { return 1.0; }
 
     void finish() {
-        const uint64_t low = (uint64_t(1) << SHIFT) - 1;
-        for (int64_t c = 0; c < cells; ++c) {
-            uint64_t points = 0, offsets = 0;
-            for (int64_t j = 0; j < COPIES; ++j) {
-                uint64_t &word = words[c * COPIES + j];
-                points += word >> SHIFT;
-                offsets += word & low;
+        for (int64_t j = 0; j < COPIES; ++j)
+            for (int64_t c = 0; c < cells; ++c) {
+                uint64_t &word = words[j * cells + c];
+                if (!word) continue;
+                const uint64_t point = (uint64_t(1) << SHIFT) + uint64_t(c % per_group) * QUANTA;
+                into.points[c] += double(word / point);
+                into.offsets[c] += double(word % point);
                 word = 0;
             }
-            into.points[c] += double(points);
-            into.offsets[c] += double(offsets);
-        }
         held = 0;
     }
 };
@@ -226,9 +225,8 @@ int64_t summarise(const Matrix<float> &x, const int64_t *labels, const Masses &m
     int32_t *first = groups > 1 ? reinterpret_cast<int32_t *>(scratch + ROWS * length) : nullptr;
     for (int64_t k = 0; first && k < x.columns; ++k) first[k] = int32_t(group_of[k] * grid.cells);
     if (masses.values) return run(x, labels, first, grid, room, Weighted{masses, first, into, 0, 0});
-    if (groups == 1) return run(x, labels, first, grid, room, Counts<4>(grid.cells, first, into));
-    if (groups < FEW) return run(x, labels, first, grid, room, Counts<2>(groups * grid.cells, first, into));
-    return run(x, labels, first, grid, room, Counts<1>(groups * grid.cells, first, into));
+    if (groups < FEW) return run(x, labels, first, grid, room, Counts<2>(groups, grid.cells, first, into));
+    return run(x, labels, first, grid, room, Counts<1>(groups, grid.cells, first, into));
 }
 
 }  // namespace
