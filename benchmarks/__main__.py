@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import infocal
 from infocal import kernels
@@ -16,11 +19,15 @@ from .measure import Call, Clock, Cost, cost
 from .paths import OPERATIONS, OURS, TARGETS, Inputs, Prepare
 from .peers import PEERS, quiet
 from .table import NOTHING, Row, heading, line
+from .threads import table
 
 SIZES = ((10_000, 1000), (10_000, 100), (10_000, 10))
 ALL_SIZES = tuple((n, K) for K in (1000, 100, 10) for n in (1000, 10_000, 100_000))
 TARGET_SIZE = (10_000, 1000)
-LONG = 2000  # times the copy: what takes longer is measured on one thread alone
+LONG = 5.0  # seconds: what takes longer is measured on one thread alone
+PATIENCE = 15.0  # seconds and
+ROOM = 6e9  # bytes: peers that would take more, by their smaller sizes, are left out
+Known = dict[tuple[str, str, int], tuple[int, Cost]]  # of operation, package and K: largest n, and what it cost
 
 
 def main() -> None:
@@ -28,8 +35,12 @@ def main() -> None:
     options = _parser().parse_args()
     several = kernels.n_threads() if options.threads is None else options.threads
     _tell_peers(not options.alone)
+    known: Known = {}
     for n, n_classes in options.sizes or (ALL_SIZES if options.full else SIZES):
-        compare(Inputs(n, n_classes), several, options)
+        compare(Inputs(n, n_classes), several, options, known)
+    if several > 1 and not options.sizes:
+        for text in table(several, options.only):
+            print(text, flush=True)
     if options.curves:
         from .curves import draw_curves
 
@@ -60,24 +71,45 @@ def _tell_peers(wanted: bool) -> None:
         print(f"{peer.package} {peer.version or 'is absent: pip install infocal[bench]'}")
 
 
-def compare(data: Inputs, several: int, options: argparse.Namespace) -> None:
+def compare(data: Inputs, several: int, options: argparse.Namespace, known: Known) -> None:
     """The table of one size."""
     print(heading(data.logits, several), flush=True)
     for name in OPERATIONS:
         if options.only not in name:
             continue
         target = TARGETS.get(name) if data.logits.shape == TARGET_SIZE else None
-        for row in rows(name, data, several, options):
+        for row in rows(name, data, several, options, known):
             print(line(row, target if row.package == "infocal" else None), flush=True)
 
 
-def rows(name: str, data: Inputs, several: int, options: argparse.Namespace) -> Iterator[Row]:
+def rows(
+    name: str, data: Inputs, several: int, options: argparse.Namespace, known: Known | None = None
+) -> Iterator[Row]:
     """Ours, then every installed peer that has the operation."""
     yield measured(Row(name, "infocal"), OURS[name], data, several, options.seconds)
+    known = {} if known is None else known
     for peer in () if options.alone else PEERS:
-        if peer.version and name in peer.operations:
-            empty = Row("", peer.package, peer.notes.get(name, ""))
-            yield measured(empty, peer.operations[name], data, several, options.seconds)
+        if not peer.version or name not in peer.operations:
+            continue
+        key, empty = (name, peer.package, data.logits.shape[1]), Row("", peer.package, peer.notes.get(name, ""))
+        left_out = too_much(data.logits, *known[key]) if key in known else ""
+        if left_out:
+            yield empty._replace(note=left_out)
+            continue
+        row = measured(empty, peer.operations[name], data, several, options.seconds)
+        known[key] = len(data.logits), row.one
+        yield row
+
+
+def too_much(logits: np.ndarray[Any, Any], n: int, cost: Cost) -> str:
+    """Why an operation of this cost on n rows is left out on so many more; nothing where it is not. Its time grows
+    with the rows at least as fast as they do."""
+    seconds = cost.seconds * len(logits) / n
+    if seconds > PATIENCE:
+        return f"left out: about {seconds:,.0f} s or more, by {n:,} rows"
+    if cost.memory * logits.nbytes > ROOM:
+        return f"left out: about {cost.memory * logits.nbytes / 1e9:,.0f} GB or more, by {n:,} rows"
+    return ""
 
 
 def measured(row: Row, prepare: Prepare, data: Inputs, several: int, seconds: float) -> Row:
@@ -86,7 +118,7 @@ def measured(row: Row, prepare: Prepare, data: Inputs, several: int, seconds: fl
         with silence():
             call = quiet(prepare(data))
             one = _with_threads(1, call, data, seconds, time.process_time)
-            long = several == 1 or one.time > LONG
+            long = several == 1 or one.seconds > LONG
             many = NOTHING if long else _with_threads(several, call, data, seconds, time.perf_counter)
     except Exception as error:
         if row.package == "infocal":

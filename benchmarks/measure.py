@@ -20,22 +20,25 @@ ENOUGH = 5.0  # seconds of a run after which another would tell little
 
 
 class Cost(NamedTuple):
-    """Time as a multiple of the copy, and what was held at the peak beyond the result as a multiple of the matrix."""
+    """Time as a multiple of the copy, and what was held at the peak beyond the result as a multiple of the matrix; and
+    seconds of one call."""
 
     time: float
     memory: float
+    seconds: float = float("nan")
 
 
 def cost(call: Call, matrix: np.ndarray[Any, Any], seconds: float = 1.0, clock: Clock = time.perf_counter) -> Cost:
     """Time and memory of a call beside the copy of its matrix. A call that takes long is made once.
 
     A clock of processor time does not see other work on the machine; it adds up all threads."""
-    start = clock()
-    memory = extra_memory(call)
-    first = clock() - start
-    if first < ENOUGH:
-        memory = extra_memory(call)  # without what the first call of a package loads
-    return Cost(times_copy(call, matrix, seconds, clock, first), memory / matrix.nbytes)
+    for _ in range(2):  # the second time without what the first call of a package loads
+        start = clock()
+        memory = extra_memory(call)
+        first = clock() - start
+        if first >= ENOUGH:
+            break
+    return Cost(times_copy(call, matrix, seconds, clock, first), memory / matrix.nbytes, first)
 
 
 def best_time(call: Call, seconds: float = 1.0, least: int = 3, clock: Clock = time.perf_counter) -> float:

@@ -39,7 +39,7 @@ def line(row: Row, target: float | None = None) -> str:
     """One row of the table."""
     text = f"{row.operation:<22} {row.package:<23}"
     if np.isnan(row.one.time):
-        return f"{text}{row.note:>9}"
+        return f"{text} {row.note:>8}"
     mark = row.note if target is None else f"{target:g} {'met' if row.one.time <= target else 'MISSED'}"
     return f"{text}{_number(row.one.time):>9}{_number(row.many.time):>11}{row.one.memory:>9.2f}   {mark}".rstrip()
 

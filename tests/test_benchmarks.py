@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import __main__ as bench
+from benchmarks import threads
 from benchmarks.curves import slope
 from benchmarks.measure import Cost, best_time, cost, extra_memory, times_copy
 from benchmarks.paths import OPERATIONS, OURS, TARGETS, Inputs
 from benchmarks.peers import PEERS, Peer
+from benchmarks.streaming import growth
 from benchmarks.table import Row, heading, line
 
 DATA = Inputs(200, 5)
@@ -46,6 +48,28 @@ class TestMeasures:
 
     def test_slope_is_the_power_of_growth(self) -> None:
         assert slope((1, 10, 100), [5.0, 500.0, 50_000.0]) == pytest.approx(2.0)
+
+
+class TestGrowth:
+    def test_it_is_told_as_it_is(self) -> None:
+        sizes = (10_000, 20_000, 50_000, 100_000)
+        one, other = (growth(sizes, [fixed + 4e-6 * n for n in sizes]) for fixed in (0.0, 0.04))
+        assert one[0] == "the total grows with n to the power of 1.000 (target: 1 within 0.05: met)"
+        assert "MISSED" in other[0]
+        assert other[1] == "it is 40.0 ms and 4.00 us for each sample; beyond the former the power is 1.000"
+
+
+class TestThreads:
+    def test_every_operation_stands_beside_the_copy(self) -> None:
+        lines = list(threads.table(2, size=(200, 5)))
+        assert [text[:22].strip() for text in lines[2:]] == ["np.copyto", *OURS]
+        assert all(text.endswith("x") and float(text.split()[-1][:-1]) > 0 for text in lines[2:])
+        assert max(map(len, "\n".join(lines).splitlines())) <= 100
+
+    def test_calls_are_told_how_many_threads_to_use(self) -> None:
+        told: list[int] = []
+        threads.gain(told.append, 3)
+        assert set(told) == {1, 3}
 
 
 class TestOperations:
@@ -102,6 +126,23 @@ class TestTable:
         printed = capsys.readouterr().out
         assert "failed: RuntimeError" in printed
         assert "no-such-package is absent: pip install infocal[bench]" in printed
+
+    def test_what_would_take_too_long_or_too_much_is_left_out_and_told(self) -> None:
+        matrix = np.empty((100_000, 10), dtype=np.float32)  # 4 MB
+        assert bench.too_much(matrix, 10_000, Cost(9.0, 2.0, 0.5)) == ""
+        assert bench.too_much(matrix, 10_000, Cost(9.0, 2.0, 12.0)) == "left out: about 120 s or more, by 10,000 rows"
+        assert bench.too_much(matrix, 10_000, Cost(9.0, 1e4, 0.5)) == "left out: about 40 GB or more, by 10,000 rows"
+
+    def test_a_peer_is_not_tried_on_more_rows_when_few_took_long(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(bench, "PATIENCE", 0.0)
+        monkeypatch.setattr(bench, "PEERS", (Peer("numpy", {"evaluate": OURS["evaluate"]}),))
+        command = ["benchmarks", "--sizes", "200x5", "300x5", "200x6", "--seconds", "0", "--only", "evaluate"]
+        monkeypatch.setattr("sys.argv", command)
+        bench.main()
+        told = [text for text in capsys.readouterr().out.splitlines() if "numpy" in text][1:]
+        assert ["left out: about" in text for text in told] == [False, True, False]
 
     def test_curves_are_drawn(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("matplotlib", reason="curves are drawn with matplotlib")

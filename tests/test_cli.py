@@ -9,18 +9,21 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import infocal
 from infocal.cli import main
 from infocal.files import read_data
 from infocal.numerics import softmax
+from infocal.problems import group_classes
 from infocal.recipes import RECIPES
+from infocal.summary import summarise
 from sources import random_samples
 
 LOGITS, LABELS = random_samples()
@@ -223,6 +226,69 @@ class TestWaysIn:
             assert main(["evaluate", "val_logits.npy", "--json", *source, *options]) == 0
             expected = infocal.evaluate(probs, LABELS, ties=LOGITS, weights=weights if weighted else None)
             assert json.loads(capsys.readouterr().out) == pytest.approx(dict(expected))
+
+    @pytest.mark.parametrize("kind", ["logits", "probs", "both"])
+    @pytest.mark.parametrize("way", [np.savez, np.savez_compressed])
+    @pytest.mark.parametrize("recipe", ["imax", "imax+isotonic", "temperature"])
+    def test_large_archives_are_done_block_by_block(
+        self,
+        recipe: str,
+        way: Callable[..., None],
+        kind: str,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setattr("infocal.mapped.BLOCK", 7 * LOGITS.shape[1])
+        monkeypatch.setattr("infocal.files.npy.HELD", 0)
+        w, probs = 1.0 + np.arange(len(LABELS)) % 3, softmax(LOGITS)
+        z = np.log(probs) if kind == "probs" else LOGITS
+        arrays = {"logits": {"logits": z}, "probs": {"probs": probs}, "both": {"logits": z, "probs": probs[:, ::-1]}}
+        way("val.npz", labels=LABELS, mass=w, **arrays[kind])
+        options = ["--recipe", recipe, "--weights", "mass", "--groups", "prior", "--n-groups", "2"]
+        assert main(["fit", "val.npz", "-o", "cal.json", *options]) == 0
+        calibrator = infocal.load("cal.json")
+        held = recipe != "temperature" and (kind == "probs" or way is np.savez_compressed or z.dtype == np.float64)
+        groups = group_classes("prior", LABELS, 6, w, 2)
+        given = (summarise(z, LABELS, groups=groups, weights=w),) if held else (z, LABELS)
+        expected = infocal.fit(recipe, *given, **({} if held else {"weights": w}))
+        assert_allclose(calibrator(z), expected(z), rtol=1e-9, atol=1e-12)
+        assert main(["apply", "cal.json", "val.npz", "-o", "out.npz"]) == 0
+        with np.load("out.npz") as file:
+            assert_array_equal(file["probs"], calibrator(z))
+        capsys.readouterr()
+        for source in ([], ["--calibrator", "cal.json"]):
+            own = arrays[kind].get("probs", softmax(z)) if not source else calibrator(z)
+            assert main(["evaluate", "val.npz", "--json", "--weights", "mass", *source]) == 0
+            report = infocal.evaluate(own, LABELS, ties=z, weights=w)
+            assert json.loads(capsys.readouterr().out) == pytest.approx(dict(report), rel=1e-9)
+
+    @pytest.mark.parametrize("held", [0, 1 << 26])
+    @pytest.mark.parametrize("way", [np.savez, np.savez_compressed])
+    @pytest.mark.parametrize(
+        "command", ["fit val.npz -o c.json", "evaluate val.npz", "apply cal.json val.npz -o o.npy", "evaluate o.npz"]
+    )
+    def test_bad_rows_are_told_by_file_and_number(
+        self,
+        command: str,
+        way: Callable[..., None],
+        held: int,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        infocal.fit("imax", LOGITS, LABELS).save("cal.json")
+        monkeypatch.setattr("infocal.mapped.BLOCK", 7 * LOGITS.shape[1])
+        monkeypatch.setattr("infocal.files.npy.HELD", held)
+        spoilt = np.where(np.arange(len(LABELS))[:, None] == 123, np.nan, LOGITS)
+        way("val.npz", logits=spoilt, labels=LABELS)
+        way("o.npz", logits=spoilt, probs=softmax(LOGITS), labels=LABELS)
+        assert main(command.split()) == 2
+        name, argument = ("o.npz", "ties") if "o.npz" in command else ("val.npz", "logits")
+        error = capsys.readouterr().err
+        assert error.startswith(f"infocal: {name}: {argument}: expected")
+        assert "got nan in row 123, class 0" in error
+        assert not {"c.json", "o.npy"} & {path.name for path in folder.iterdir()}
 
     def test_names_of_classes_are_kept_and_found_again(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         Path("val.csv").write_text("ant,bee,cat,label\n" + "3,-1,0,ant\n-2,2,1,cat\n0,2,-1,bee\n" * 20)

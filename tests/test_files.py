@@ -19,7 +19,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import infocal
-from infocal.arrays import Array
+from infocal.arrays import Array, check_logits
 from infocal.calibrator import Calibrator, Identity
 from infocal.files import Data, check_output, read_data, replaced, write_arrays, write_probs
 from infocal.numerics import softmax
@@ -116,6 +116,109 @@ class TestFormats:
         assert_array_equal(turned.ordered(("a", "b", "c")).require_labels(), data.require_labels())
         with pytest.raises(ValueError, match="expected the classes of the fit, differs in c, d"):
             data.ordered(("a", "b", "d"))
+
+
+def packed(folder: Path, way: str, **arrays: Array) -> Path:
+    """The arrays in an `.npz` file that holds them in this way."""
+    path = folder / f"{way}.npz"
+    if way == "compressed":
+        np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
+    elif way == "columns":
+        np.savez(path, **{name: np.asfortranarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+    else:
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+@pytest.fixture
+def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All matrices of archives stay on disk, and are read seven rows at a time."""
+    monkeypatch.setattr("infocal.files.npy.HELD", 0)
+    monkeypatch.setattr("infocal.mapped.BLOCK", 7 * LOGITS.shape[1])
+
+
+WAYS = ("plain", "compressed", "columns")
+
+
+@pytest.mark.usefixtures("nothing_held")
+class TestLargeArchives:
+    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f8", np.int64])
+    def test_logits_are_those_of_the_file(self, way: str, dtype: Any, tmp_path: Path) -> None:
+        logits = LOGITS.astype(dtype)
+        data = read_data(packed(tmp_path, way, logits=logits, labels=LABELS))
+        expected = check_logits(logits)
+        assert data.rows.dtype == expected.dtype
+        assert_array_equal(data.logits, expected)
+        for _ in range(2):  # as often as is wanted
+            parts = {rows.start: block for rows, block in data.rows}
+            assert all(block.flags.aligned and block.dtype == expected.dtype for block in parts.values())
+            assert_array_equal(np.concatenate(list(parts.values())), expected)
+        assert_array_equal(data.ordered(NAMES).logits, expected)
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_probabilities_become_logits_as_they_are_read(self, way: str, tmp_path: Path) -> None:
+        probs = softmax(LOGITS).astype(np.float32)
+        data = read_data(packed(tmp_path, way, probs=probs, labels=LABELS, classes=np.array(NAMES)))
+        assert not data.held or way == "columns"
+        assert_array_equal(data.probs, probs)  # type: ignore[arg-type]
+        assert_array_equal(data.logits, np.log(probs.astype(np.float64)))
+        turned = data.ordered(NAMES[::-1])
+        assert_array_equal(turned.logits, data.logits[:, ::-1])
+        assert_array_equal(turned.require_labels(), 5 - LABELS)
+
+    def test_only_what_lies_well_is_mapped(self, tmp_path: Path) -> None:
+        for name, mapped in {"logits": True, "probs": False}.items():
+            rows = read_data(packed(tmp_path, "plain", **{name: softmax(LOGITS).astype(np.float32)})).rows
+            assert (rows.array is not None) == mapped  # the name alone shifts what follows it in the file
+            assert not rows.held
+
+    @pytest.mark.parametrize("way", ["plain", "compressed"])
+    def test_bad_rows_are_told_by_their_number(self, way: str, tmp_path: Path) -> None:
+        for row, message in {23: "expected numbers from 0 to 1, got 2.0 in row 23, class 4", 31: "row 31 is 0"}.items():
+            probs = softmax(LOGITS)
+            probs[row] *= 0
+            probs[row, 4] += 2.0 * (row == 23)
+            path = packed(tmp_path, way, probs=probs)
+            with pytest.raises(ValueError, match=f"^{path}: probs: {message}"):
+                read_data(path).logits  # noqa: B018
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_no_damage_does_more_than_be_refused(self, way: str, tmp_path: Path) -> None:
+        path, rng = packed(tmp_path, way, logits=LOGITS, labels=LABELS), np.random.default_rng(0)
+        whole = path.read_bytes()
+        for _ in range(200):
+            spoiled = bytearray(whole)
+            ends = (0, min(400, len(whole))) if rng.random() < 0.4 else (0, len(whole))
+            for place in rng.integers(*ends, size=3):
+                spoiled[place] = rng.integers(256)
+            path.write_bytes(spoiled[: len(whole) if rng.random() < 0.7 else rng.integers(len(whole))])
+            with contextlib.suppress(ValueError):
+                read_data(path).logits  # noqa: B018
+
+    def test_what_changed_since_it_was_packed_is_refused(self, tmp_path: Path) -> None:
+        path = packed(tmp_path, "compressed", logits=LOGITS)
+        data, whole = read_data(path), path.read_bytes()
+        for place in (400, whole.rindex(b"PK\x01\x02") + 16):  # of the numbers; of their checksum
+            content = bytearray(whole)
+            content[place] ^= 255
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match=r"compressed\.npz: expected an \.npz file that is whole, got"):
+                data.logits  # noqa: B018
+
+    @pytest.mark.parametrize("suffix", FORMATS)
+    def test_results_are_written_block_by_block(self, suffix: str, tmp_path: Path) -> None:
+        if suffix == ".parquet":
+            pytest.importorskip("pyarrow", reason="writes Parquet")
+        rows = read_data(packed(tmp_path, "compressed", logits=LOGITS)).rows.through(softmax)
+        write_probs(tmp_path / f"probs{suffix}", rows, LABELS, NAMES)
+        data = read_data(tmp_path / f"probs{suffix}")
+        assert_array_equal(data.probs, softmax(LOGITS))  # type: ignore[arg-type]
+        if suffix != ".npy":
+            assert_array_equal(data.require_labels(), LABELS)
+        if suffix == ".npz":
+            with np.load(tmp_path / "probs.npz") as file:
+                assert file.files == ["probs", "labels", "classes"]
 
 
 class TestTables:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import infocal
-from infocal import fitting, mapped, tally
+from infocal import fitting, kernels, mapped, tally
 from infocal.arrays import Array, Floats, Ints
 from infocal.mapped import is_mapped, release, row_blocks
 from sources import random_samples
@@ -109,9 +110,30 @@ class TestMapped:
         assert calibrator(there, out=out) is out
         assert_array_equal(np.load(tmp_path / "p.npy"), probs)
         assert_array_equal(np.concatenate(list(calibrator(x for (x,) in blocks(here)))), probs)
-        assert_array_equal(calibrator.rank(there), calibrator.rank(here))
+        for count in (1, 2):
+            with infocal.threads(count):
+                assert_array_equal(calibrator.rank(there), kernels.rank(probs, here, 5))
         in_place = here.copy()
         assert_array_equal(calibrator(in_place, out=in_place), probs)
+
+    @pytest.mark.parametrize("recipe", ["imax", "temperature"])
+    def test_apply_to_a_file_is_the_same(self, recipe: str, on_disk: Array, tmp_path: Path) -> None:
+        calibrator = infocal.fit(recipe, LOGITS, LABELS)
+        for name, logits in (("a.npy", on_disk), ("b.npy", LOGITS), ("c.npy", LOGITS.astype(np.float32))):
+            probs = calibrator(logits, out=tmp_path / name)
+            assert is_mapped(probs)
+            assert_array_equal(np.load(tmp_path / name), calibrator(logits))
+            assert_array_equal(probs, calibrator(logits))
+
+    def test_a_file_is_written_whole_or_not_at_all(self, tmp_path: Path) -> None:
+        spoilt = LOGITS.copy()
+        spoilt[2345, 6] = np.nan
+        calibrator = infocal.fit("imax", LOGITS, LABELS)
+        with pytest.raises(ValueError, match="got nan in row 2345, class 6"):
+            calibrator(saved(tmp_path / "x.npy", spoilt), out=str(tmp_path / "p.npy"))
+        with pytest.raises(ValueError, match=r"out: expected an array or the name of an \.npy file, got 'p\.csv'"):
+            calibrator(LOGITS, out="p.csv")
+        assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
     def test_evaluate_is_the_same(self, on_disk: Array, tmp_path: Path) -> None:
         probs = infocal.fit("imax", LOGITS, LABELS)(LOGITS)
@@ -187,6 +209,36 @@ class TestEvaluateBlocks:
         assert list(parts) == list(whole)
         assert_allclose(list(parts.values()), list(whole.values()), rtol=1e-12, atol=1e-12)
 
+    @pytest.mark.parametrize("weights", [None, WEIGHTS, np.where(np.arange(3000) < 700, 0, WEIGHTS)])
+    def test_an_iterator_beside_all_labels_gives_what_arrays_give(self, weights: Floats | None) -> None:
+        alone = infocal.evaluate(self.probs, LABELS, weights=weights)
+        ranked = infocal.evaluate(self.probs, LABELS, LOGITS, weights, per_class=True)
+        parts = infocal.evaluate((p for (p,) in blocks(self.probs)), LABELS, weights=weights)
+        assert list(parts) == list(alone)
+        assert_allclose(list(parts.values()), list(alone.values()), rtol=1e-9, atol=1e-12)
+        parts = infocal.evaluate(blocks(self.probs, LOGITS), LABELS, weights=weights, per_class=True)
+        assert_allclose(list(parts.values()), list(ranked.values()), rtol=1e-9, atol=1e-12)
+        assert parts.per_class is not None
+        assert ranked.per_class is not None
+        assert_allclose(parts.per_class.hits, ranked.per_class.hits, rtol=1e-9, atol=1e-12)
+
+    def test_bad_blocks_beside_labels(self) -> None:
+        spoilt = self.probs.copy()
+        spoilt[1234, 5] = 2.0
+        for given, labels, message in (
+            ((spoilt,), LABELS, "probs: expected numbers from 0 to 1, got 2.0 in row 1234, class 5"),
+            ((self.probs, np.where(self.probs == spoilt, LOGITS, np.nan)), LABELS, "ties: .* nan in row 1234, class 5"),
+            ((self.probs,), LABELS[:-1], "labels: expected one label for each sample, got 2999 and more samples"),
+            ((self.probs[:-1],), LABELS, "probs: expected a row for each of the 3000 labels, got 2999"),
+            ((self.probs,), LABELS + 1, "labels: expected integers from 0 to 7"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                infocal.evaluate((b if len(b) > 1 else b[0] for b in blocks(*given)), labels)
+        with pytest.raises(ValueError, match="probs: expected a row for each of the 3000 labels, got 0"):
+            infocal.evaluate(iter([]), LABELS)
+        with pytest.raises(ValueError, match="ties, level: expected none beside an iterator"):
+            infocal.evaluate(iter([self.probs]), LABELS, ties=LOGITS)
+
     def test_parts_of_no_weight_count_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tally, "ROWS", 100)
         weights = WEIGHTS.copy()
@@ -215,6 +267,34 @@ class TestEvaluateBlocks:
             infocal.evaluate([(self.probs, LABELS)], weights=WEIGHTS)
 
 
+LATE = """
+import sys
+import numpy as np
+import infocal
+fit, evaluate = infocal.fit, infocal.evaluate
+logits, labels = np.zeros((2200, 1000), dtype=np.float32), np.arange(2200) % 1000
+logits[np.arange(2200), labels] = 9.0
+np.save(sys.argv[1], logits)
+mapped, before = np.load(sys.argv[1], mmap_mode="r"), set(sys.modules)
+evaluate(fit("imax", mapped, labels)(mapped), labels)
+print(sorted(name for name in set(sys.modules) - before if "." not in name or name.startswith("numpy")))
+"""
+
+
+def test_a_first_call_imports_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LATE, str(tmp_path / "x.npy")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_at_odd_addresses_are_copied(dtype: type) -> None:
+    there = LOGITS.astype(dtype)
+    odd = np.empty(there.nbytes + 1, dtype=np.uint8)[1:].view(dtype).reshape(there.shape)
+    odd[:] = there
+    assert not odd.flags.aligned
+    assert_array_equal(infocal.fit("imax", odd, LABELS)(odd), infocal.fit("imax", there, LABELS)(there))
+
+
 PEAK = """
 import resource, sys
 import numpy as np
@@ -233,15 +313,58 @@ print((peak() - before) / logits.nbytes)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-def test_files_larger_than_what_is_held(tmp_path: Path) -> None:
-    rng, (n, K) = np.random.default_rng(0), (30_000, 1000)
+COMMANDS = """
+import sys
+from infocal.cli import main
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
+before = peak()
+for command in sys.argv[1].split(";"):
+    assert main(command.split()) == 0
+print((peak() - before) / 120e6)
+"""
+CHAINS = {
+    "stored": "fit stored.npz -o a.json;apply a.json stored.npz -o p.npz;evaluate p.npz;evaluate stored.npz",
+    "packed": "fit packed.npz -o a.json;apply a.json packed.npz -o p.npy;evaluate packed.npz --calibrator a.json",
+    "probs": "fit probs.npz -o a.json;apply a.json probs.npz -o p.npz;evaluate p.npz --calibrator a.json",
+}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 120 MB of logits in an `.npy` file, and labels."""
+    rng, (n, K), folder = np.random.default_rng(0), (30_000, 1000), tmp_path_factory.mktemp("large")
     labels: Ints = rng.integers(K, size=n)
-    logits = np.lib.format.open_memmap(tmp_path / "logits.npy", mode="w+", dtype=np.float32, shape=(n, K))
+    logits = np.lib.format.open_memmap(folder / "logits.npy", mode="w+", dtype=np.float32, shape=(n, K))
     for start in range(0, n, 5000):
         logits[start : start + 5000] = 3 * rng.standard_normal((5000, K), dtype=np.float32)
     logits[np.arange(n), labels] += 12
     logits.flush()
-    np.save(tmp_path / "labels.npy", labels)
-    run = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert float(run.stdout) < 0.6  # 120 MB of logits, twice as much in all; the peak does not grow with them
+    np.save(folder / "labels.npy", labels)
+    return folder
+
+
+def measured(code: str, argument: str, folder: Path) -> float:
+    run = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, text=True, check=True, cwd=folder)
+    return float(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+class TestPeak:
+    def test_of_functions(self, large: Path) -> None:
+        assert measured(PEAK, str(large), large) < 0.6  # of the logits; it does not grow with them
+
+    @pytest.mark.parametrize("name", CHAINS)
+    def test_of_commands(self, name: str, large: Path) -> None:
+        logits, labels = np.load(large / "logits.npy", mmap_mode="r"), np.load(large / "labels.npy")
+        if name == "stored":
+            np.savez(large / "stored.npz", logits=logits, labels=labels)
+        elif name == "probs":
+            infocal.fit("identity", logits[:1], labels[:1])(logits, out=large / "probs.npy")
+            np.savez(large / "probs.npz", probs=np.load(large / "probs.npy", mmap_mode="r"), labels=labels)
+        else:
+            with zipfile.ZipFile(large / "packed.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                for key, array in (("logits", logits), ("labels", labels)):
+                    with archive.open(f"{key}.npy", "w") as member:
+                        np.lib.format.write_array(member, np.asarray(array))
+        assert measured(COMMANDS, CHAINS[name], large) < 0.8

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import infocal
 from infocal import Summary, problems, summarise
 from infocal.problems import REACH, summarised
+from infocal.recipes import RECIPES, SCALINGS, takes_summary
 from sources import random_samples
 
 LOGITS, LABELS = random_samples(0, 500, 6)
@@ -110,6 +111,15 @@ class TestFit:
         for recipe in ("imax", "eqsize", "kmeans"):
             fitted = infocal.fit(recipe, summarise(LOGITS, LABELS), n_bins=6, **options)
             assert_array_equal(fitted.edges[0] * 256, np.round(fitted.edges[0] * 256))
+
+    @pytest.mark.parametrize("recipe", sorted({*RECIPES, *(f"imax+{name}" for name in SCALINGS)}))
+    def test_recipes_tell_whether_they_take_one(self, recipe: str) -> None:
+        summary = summarise(LOGITS, LABELS)
+        if takes_summary(recipe) or recipe == "identity":
+            assert infocal.fit(recipe, summary).n_classes == 6
+        else:
+            with pytest.raises(ValueError, match="recipe: expected a binning or a map of log-odds"):
+                infocal.fit(recipe, summary)
 
     @pytest.mark.parametrize("recipe", ["temperature", "gp", "vector", "imax+temperature"])
     def test_other_recipes_need_samples(self, recipe: str) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "check_groups",
     "check_labels",
     "check_logits",
+    "check_matrix",
     "check_probs",
     "check_weights",
     "rows_from",
@@ -35,16 +36,23 @@ Ints = npt.NDArray[np.int64]
 def check_logits(logits: npt.ArrayLike, n_classes: int | None = None, name: str = "logits") -> Array:
     """Raw class scores (n, K) as float32 or float64, without a copy where they already are."""
     x = np.asarray(logits)
-    if x.ndim != 2:
-        raise ValueError(f"{name}: expected a matrix of shape (samples, classes), got shape {x.shape}")
-    if x.dtype.kind not in "fiu":
-        raise ValueError(f"{name}: expected real numbers, got dtype {x.dtype}; convert them to floats first")
-    if x.shape[0] == 0 or x.shape[1] < 2:
-        raise ValueError(f"{name}: expected at least 1 sample and 2 classes, got shape {x.shape}")
-    if n_classes is not None and x.shape[1] != n_classes:
-        raise ValueError(f"{name}: expected {n_classes} classes (columns), as in the fit, got {x.shape[1]}")
-    single = x.dtype.kind == "f" and x.itemsize <= 4
-    return x.astype(np.float32 if single else np.float64, copy=False)
+    wanted = check_matrix(x.shape, x.dtype, n_classes, name)
+    return x.astype(wanted, copy=not x.flags.aligned)
+
+
+def check_matrix(
+    shape: tuple[int, ...], dtype: np.dtype, n_classes: int | None = None, name: str = "logits"
+) -> np.dtype:
+    """The type that a matrix of scores of this shape and type is read as: float32 or float64."""
+    if len(shape) != 2:
+        raise ValueError(f"{name}: expected a matrix of shape (samples, classes), got shape {shape}")
+    if dtype.kind not in "fiu":
+        raise ValueError(f"{name}: expected real numbers, got dtype {dtype}; convert them to floats first")
+    if shape[0] == 0 or shape[1] < 2:
+        raise ValueError(f"{name}: expected at least 1 sample and 2 classes, got shape {shape}")
+    if n_classes is not None and shape[1] != n_classes:
+        raise ValueError(f"{name}: expected {n_classes} classes (columns), as in the fit, got {shape[1]}")
+    return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
 def check_labels(labels: npt.ArrayLike, n: int, n_classes: int) -> Ints:
@@ -106,7 +114,7 @@ def check_probs(probs: npt.ArrayLike, name: str = "probs") -> Array:
     outside = ~((p >= 0) & (p <= 1))
     if outside.any():
         row, k = (int(i) for i in np.unravel_index(outside.argmax(), p.shape))
-        raise ValueError(f"{name}: expected numbers from 0 to 1, got {p[row, k]} in row {row}, class {k}")
+        raise RowError(f"{name}: expected numbers from 0 to 1, got {p[row, k]} in row {{row}}, class {k}", row)
     return p
 
 

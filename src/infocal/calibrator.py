@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from . import kernels
 from .arrays import Array, Floats, Ints, check_count, check_logits, rows_from
+from .files import check_format, write_blocks
 from .mapped import is_mapped, row_blocks
 from .numerics import softmax
 from .persist import write_record
@@ -50,13 +51,14 @@ class Calibrator:
     def __call__(self, logits: Iterator[Any], out: None = None) -> Iterator[Array]: ...
 
     @overload
-    def __call__(self, logits: npt.ArrayLike, out: Array | None = None) -> Array: ...
+    def __call__(self, logits: npt.ArrayLike, out: Array | str | os.PathLike[str] | None = None) -> Array: ...
 
-    def __call__(self, logits: Any, out: Array | None = None) -> Array | Iterator[Array]:
+    def __call__(self, logits: Any, out: Array | str | os.PathLike[str] | None = None) -> Array | Iterator[Array]:
         """Calibrated probabilities (n, K).
 
-        They are written to `out` if that is given; it may be memory-mapped, and so may the logits. An iterator of
-        blocks of logits gives an iterator of their probabilities.
+        They are written to `out` if that is given: an array, which may be memory-mapped, as may the logits; or the name
+        of an `.npy` file, which is written whole or not at all, a block of rows at a time, and given back mapped. An
+        iterator of blocks of logits gives an iterator of their probabilities.
         """
         if isinstance(logits, Iterator):
             if out is not None:
@@ -65,11 +67,25 @@ class Calibrator:
         x = check_logits(logits, self.n_classes)
         if out is None and not is_mapped(x):
             return self.method(x)
+        if isinstance(out, str | os.PathLike):
+            return self._written(x, out)
         probs = np.empty_like(x, subok=False) if out is None else _check_out(out, x)
         for rows in row_blocks(x, probs, size=BLOCK):
             with rows_from(rows.start):
                 probs[rows] = self.method(x[rows])
         return probs
+
+    def _written(self, logits: Array, out: str | os.PathLike[str]) -> Array:
+        if check_format(out) != ".npy":
+            raise ValueError(f"out: expected an array or the name of an .npy file, got {os.fspath(out)!r}")
+
+        def blocks() -> Iterator[Array]:
+            for rows in row_blocks(logits, size=BLOCK):
+                with rows_from(rows.start):
+                    yield self.method(logits[rows])
+
+        write_blocks(out, blocks(), logits.shape, logits.dtype)
+        return np.asarray(np.load(out, mmap_mode="r"))
 
     def rank(self, logits: Any, k: int = 5) -> Ints:
         """The k most probable classes (n, k), best first; equal probabilities are ranked by the raw logits."""

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array, Floats, Ints, bad_row, check_probs
+from .arrays import Array, Floats, Ints, RowError, bad_row, check_probs
 
 __all__ = [
     "bin_of",
@@ -100,6 +100,6 @@ def logits_from_probs(probs: npt.ArrayLike) -> Array:
     p = check_probs(probs)
     empty = ~p.any(axis=1)
     if empty.any():
-        raise ValueError(f"probs: row {int(empty.argmax())} is 0 in every class; at least one class must be possible")
+        raise RowError("probs: row {row} is 0 in every class; at least one class must be possible", int(empty.argmax()))
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(p.astype(np.float64)))

@@ -27,11 +27,12 @@ from .scaling.gp import fit_gp
 from .scaling.temperature import fit_bws, fit_ets, fit_temperature
 from .summary import Summary, summarise
 
-__all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load"]
+__all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load", "takes_summary"]
 
 MOST_BINS = 4096
 MOST_CLASSES = 1 << 20  # that a file may claim
 CLASSWISE = (("groups", "classwise"),)
+OF_LOGODDS = ("platt", "beta", "isotonic", "bbq", "scaling-binning")  # rather than of rows, as binnings are
 HITS = 20  # samples per class from which "auto" tries a curve for each class
 
 
@@ -124,6 +125,12 @@ def fit(
     method, facts = row.fit(Task(x, y, w, grouped, bins, solver, np.random.default_rng(rng), options, summary))
     n = len(x) if summary is None else summary.n_samples
     return Calibrator(recipe, x.shape[1], method, Facts({"n_samples": n} | facts))
+
+
+def takes_summary(recipe: str) -> bool:
+    """Whether a recipe can be fitted to a `Summary`: whether log-odds are all it looks at."""
+    binning, _, scaling = recipe.partition("+")
+    return binning in (*BINNINGS, *OF_LOGODDS) and scaling in ("", *OF_LOGODDS)
 
 
 def load(path: str | os.PathLike[str]) -> Calibrator:
@@ -230,9 +237,9 @@ def _imax_at_once(task: Task) -> Binnings | None:
 
 def _auto(task: Task) -> Fitted:
     """The candidate that cross-validation prefers, fitted to all samples."""
-    weights = np.ones(len(task.labels)) if task.weights is None else task.weights
+    logits, labels, weights = task.samples
     given = _given(task.options["candidates"]) if "candidates" in task.options else []
-    judged = Part(task.logits, task.labels, weights)
+    judged = Part(logits, labels, np.ones(len(labels)) if weights is None else weights)
     choice = choose(
         partial(_fit_candidate, task), judged, given or _candidates(task), (lambda _: ()) if given else _binned
     )

@@ -12,7 +12,7 @@ from .metrics.calibration import Reliability, class_errors, class_tables, one_ta
 from .metrics.resampling import Interval, check_resampling, weighted_interval
 from .metrics.scores import check_samples
 from .records import Square, record
-from .tally import Tally, tally, tally_blocks
+from .tally import Tally, tally, tally_blocks, tally_rows
 
 __all__ = ["Report", "evaluate"]
 
@@ -116,8 +116,8 @@ def evaluate(
     off.
 
     Arrays may be memory-mapped. In place of arrays, an iterable of blocks of them can be given: (probs, labels[, ties[,
-    weights]]). Of an iterator, which can be gone through but once, `cw_ece_prior` is left out: its thresholds need all
-    labels first.
+    weights]]). Of an iterator of these, which can be gone through but once, `cw_ece_prior` is left out: its thresholds
+    need all labels first. So give it blocks of probs, or of (probs, ties), and all `labels` and `weights` as arrays.
 
     >>> report = evaluate([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], [0, 1, 1])
     >>> round(report["accuracy"], 3), round(report["top1_ece"], 3)
@@ -129,6 +129,10 @@ def evaluate(
                 "ties, weights, level: expected none beside blocks, which bring (probs, labels, ties, weights)"
             )
         return _report(tally_blocks(probs, per_class))
+    if isinstance(probs, Iterator):
+        if ties is not None or level is not None:
+            raise ValueError("ties, level: expected none beside an iterator, whose blocks bring (probs, ties)")
+        return _report(tally_rows(probs, labels, weights, per_class))
     p, y, z, w = check_samples(probs, labels, ties, weights)
     settings = None if level is None else check_resampling(level, n_resamples, method, rng)
     report = _report(tally(p, y, z, w, priors(y, w, p.shape[1]), per_class))

@@ -41,7 +41,7 @@ class Summary:
         shape = self.points.shape
         if self.hits.shape != shape or self.smaller.shape != shape or shape[0] < 1 or shape[1] != _cells(shape[0]):
             raise ValueError("Summary: expected points, hits and smaller of one shape (groups, cells)")
-        if not np.array_equal(np.unique(self.groups), np.arange(shape[0])):
+        if sorted(set(self.groups.tolist())) != list(range(shape[0])):
             raise ValueError(f"Summary.groups: expected every number from 0 to {shape[0] - 1}")
         for name in ("points", "hits", "smaller"):
             values = getattr(self, name)

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import kernels
-from .arrays import Array, Floats, Ints, check_logits, rows_from
+from .arrays import Array, Floats, Ints, check_labels, check_logits, check_weights, rows_from
 from .kernels import ClassBins, Reading
 from .mapped import is_mapped, numbered, row_blocks
 from .metrics.calibration import priors, size_edges, top1_totals
 from .metrics.scores import Samples, check_samples, read
 
-__all__ = ["N_BINS", "Tally", "tally", "tally_blocks"]
+__all__ = ["N_BINS", "Tally", "tally", "tally_blocks", "tally_rows"]
 
 N_BINS = 100  # equal-size bins of every calibration error in the report, as in the paper
 BLOCK = 1 << 22  # elements of a file read at a time
@@ -108,6 +108,30 @@ def tally_blocks(blocks: Any, per_class: bool = False) -> Tally:
         total = part if total is None else total.merged(part)
     if total is None:
         raise ValueError("probs: expected at least one block of (probs, labels), got none")
+    return total
+
+
+def tally_rows(blocks: Iterator[Any], labels: Any, weights: Any, per_class: bool = False) -> Tally:
+    """The tally of blocks of probabilities, or of (probs, ties), one after the other, with the labels (n,) and weights
+    (n,) of all of them."""
+    n = len(np.asarray(labels))
+    total, start = None, 0
+    for i, block in enumerate(blocks):
+        probs, ties = block if isinstance(block, tuple) else (block, None)
+        with numbered(i, "probs or (probs, ties)"):
+            p = check_logits(probs, None if total is None else len(total.reading.excess), "probs")
+        rows = slice(start, start + len(p))
+        if rows.stop > n:
+            raise ValueError(f"labels: expected one label for each sample, got {n} and more samples")
+        if total is None:
+            y, w = check_labels(labels, n, p.shape[1]), check_weights(weights, n)
+            known = priors(y, w, p.shape[1])
+        z = check_samples(p, y[rows], ties, None)[2]
+        with rows_from(start):
+            part = tally(p, y[rows], z, None if w is None else w[rows], known, per_class)
+        total, start = part if total is None else total.merged(part), rows.stop
+    if total is None or start < n:
+        raise ValueError(f"probs: expected a row for each of the {n} labels, got {start}")
     return total
 
 

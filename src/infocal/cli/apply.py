@@ -2,9 +2,9 @@
 
 import argparse
 
+from ..arrays import check_logits
 from ..calibrator import Calibrator
-from ..files import Data, check_format, check_output, write_blocks, write_probs
-from ..mapped import is_mapped, row_blocks
+from ..files import Data, check_format, check_output, write_probs
 from ..recipes import load
 from .common import Commands, add_command, add_reading, add_running, answer, read, working
 
@@ -34,15 +34,12 @@ def add(commands: Commands) -> None:
 
 def _apply(options: argparse.Namespace) -> None:
     check_output(options.output, options.calibrator, options.data)
-    suffix = check_format(options.output)
+    check_format(options.output)
     calibrator, data = open_both(options)
-    x = data.logits
     with working("calibrating"):
-        if suffix == ".npy" and is_mapped(x):  # which may be more than memory holds
-            write_blocks(options.output, (calibrator(x[rows]) for rows in row_blocks(x)), x.shape, x.dtype)
-        else:
-            write_probs(options.output, calibrator(x), data.labels, data.classes)
-    n, K = x.shape
+        probs = data.rows.through(lambda x: calibrator.method(check_logits(x, calibrator.n_classes)))
+        write_probs(options.output, probs, data.labels, data.classes)
+    n, K = data.rows.shape
     text = f"{n:,} samples of {K} classes written to {options.output}"
     answer(options, text, {"n_samples": n, "n_classes": K, "output": options.output})
 

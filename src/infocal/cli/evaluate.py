@@ -3,11 +3,10 @@
 import argparse
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import Any
 
-from ..arrays import Array, Floats, Ints
-from ..files import Data
-from ..mapped import is_mapped, row_blocks
+from ..arrays import Array, rows_from
+from ..files import Data, told_of
 from ..numerics import softmax
 from ..report import evaluate
 from .apply import open_both
@@ -35,30 +34,41 @@ def add(commands: Commands) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    answered: Callable[[Array], Array] = softmax
+    answered: Callable[[Array], Array] | None = None
     if options.calibrator is None:
         data = read(options.data, options)
+        answered = softmax if data.answers is None else None
     else:
         answered, data = open_both(options)
-    labels, own = data.require_labels(), data.probs if options.calibrator is None else None
-    with working("evaluating"):
-        if own is None and is_mapped(data.logits) and options.level is None:
-            report = evaluate(_Blocks(data, labels, answered))
+    labels = data.require_labels()
+    with working("evaluating"), told_of(data.path):
+        if data.held or options.level is not None:
+            probs, ties = _whole(data, answered)
+            report = evaluate(probs, labels, ties, data.weights, level=options.level, rng=options.seed)
         else:
-            given = {"ties": data.logits, "weights": data.weights, "level": options.level, "rng": options.seed}
-            report = evaluate(answered(data.logits) if own is None else own, labels, **given)
+            report = evaluate(_blocks(data, answered), labels, weights=data.weights)
     answer(options, str(report), json.loads(report.to_json()))
 
 
-@dataclass(frozen=True)
-class _Blocks:
-    """What is answered to the rows of a mapped file, block by block, as often as it is gone through."""
+def _whole(data: Data, answered: Callable[[Array], Array] | None) -> tuple[Array, Array | None]:
+    """What is answered to the logits, or the file's own probabilities; and logits that rank equal ones, which their
+    logarithms do not."""
+    if answered is not None:
+        return answered(data.logits), data.logits
+    assert data.probs is not None
+    return data.probs, None if data.scores is None else data.logits
 
-    data: Data
-    labels: Ints
-    answered: Callable[[Array], Array]
 
-    def __iter__(self) -> Iterator[tuple[Array, Ints, Array, Floats | None]]:
-        x, w = self.data.logits, self.data.weights
-        for rows in row_blocks(x):
-            yield self.answered(x[rows]), self.labels[rows], x[rows], None if w is None else w[rows]
+def _blocks(data: Data, answered: Callable[[Array], Array] | None) -> Iterator[Any]:
+    """The same block by block."""
+    if answered is not None:
+        for rows, x in data.rows:
+            with rows_from(rows.start):
+                probs = answered(x)
+            yield probs, x
+        return
+    assert data.answers is not None
+    if data.scores is None:
+        yield from data.answers.blocks()
+    else:
+        yield from zip(data.answers.blocks(), data.scores.blocks(), strict=True)

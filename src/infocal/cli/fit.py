@@ -7,13 +7,16 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from ..arrays import rows_from
 from ..binning.imax import SOLVERS
 from ..binning.posterior import POSTERIORS
 from ..calibrator import Calibrator
-from ..files import Data, check_output
+from ..files import Data, check_output, told_of
 from ..fitting import STAGES
-from ..recipes import BINNINGS, RECIPES, SCALINGS, fit
+from ..problems import group_classes
+from ..recipes import BINNINGS, RECIPES, SCALINGS, fit, takes_summary
 from ..records import Facts
+from ..summary import summary_of
 from .common import Commands, add_command, add_reading, add_running, add_settings, answer, read, settings, working
 
 __all__ = ["add"]
@@ -64,13 +67,27 @@ def _fit(options: argparse.Namespace) -> None:
     chosen = {name: value for name in OPTIONS if (value := getattr(options, name)) is not None}
     chosen |= dict(_setting(text) for text in options.set)
     data = read(options.val, options)
-    labels = data.require_labels()
-    with working(f"fitting {options.recipe}"):
-        calibrator = fit(options.recipe, data.logits, labels, weights=data.weights, **(settings(options) | chosen))
+    with working(f"fitting {options.recipe}"), told_of(data.path):
+        calibrator = _fitted(options.recipe, data, settings(options) | chosen)
     _named(calibrator, data).save(options.output)
     facts = {"recipe": calibrator.recipe, "n_classes": calibrator.n_classes, "fit_info": dict(calibrator.fit_info)}
     text = f"{_summary(calibrator)}\nsaved to {options.output}; next: infocal apply {options.output} DATA -o OUT"
     answer(options, text, facts | {"output": options.output})
+
+
+def _fitted(recipe: str, data: Data, chosen: dict[str, Any]) -> Calibrator:
+    """The calibrator of a file, whose rows are not held where the recipe can do without them."""
+    labels, w = data.require_labels(), data.weights
+    if data.rows.array is not None or data.held or not takes_summary(recipe):
+        return fit(recipe, data.logits, labels, weights=w, **chosen)
+    K = data.rows.shape[1]
+    groups = group_classes(chosen.pop("groups"), labels, K, w, chosen.pop("n_groups", None))
+    summary = None
+    for rows, x in data.rows:
+        with rows_from(rows.start):
+            part = summary_of(x, labels[rows], groups, None if w is None else w[rows])
+        summary = part if summary is None else summary + part
+    return fit(recipe, summary, **chosen)
 
 
 def _setting(text: str) -> tuple[str, Any]:

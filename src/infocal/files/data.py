@@ -5,15 +5,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, Floats, Ints, check_labels, check_logits, check_probs, check_weights
+from ..arrays import Array, Floats, Ints, check_labels, check_logits, check_matrix, check_probs, check_weights
+from ..mapped import is_mapped
 from ..numerics import logits_from_probs
-from .npy import read_npy, read_npz
+from .npy import Packed, read_npy, read_npz
+from .rows import Rows
 from .tables import read_csv, read_parquet
 
 __all__ = ["Data", "read_data"]
@@ -26,15 +29,38 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Data:
-    """What a file holds: logits (n, K), or the logarithms of its probabilities; those where it has them; labels (n,),
-    weights (n,) and the names of the classes (K,) where it has these."""
+    """What a file holds: rows of scores or of answers, its logits and probabilities (n, K), at least one of them;
+    labels (n,), weights (n,) and the names of the classes (K,) where it has these."""
 
     path: str
-    logits: Array
-    probs: Array | None
+    scores: Rows | None
+    answers: Rows | None
     labels: Ints | None
     weights: Floats | None = None
     classes: tuple[str, ...] | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether all of it is in memory."""
+        return all(rows is None or rows.held for rows in (self.scores, self.answers))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Logits, or the logarithms of the probabilities, block by block."""
+        if self.scores is not None:
+            return self.scores
+        assert self.answers is not None
+        return self.answers.through(logits_from_probs, np.dtype(np.float64))
+
+    @cached_property
+    def logits(self) -> Array:
+        """The same in one array (n, K), mapped where it can be."""
+        return self.rows.whole()
+
+    @cached_property
+    def probs(self) -> Array | None:
+        """Probabilities (n, K) in one array, where the file has them."""
+        return None if self.answers is None else self.answers.whole()
 
     def require_labels(self) -> Ints:
         if self.labels is None:
@@ -53,8 +79,8 @@ class Data:
             raise ValueError(f"{self.path}: expected the classes of the fit, differs in {', '.join(missing[:5])}")
         order = [self.classes.index(name) for name in classes]
         labels = None if self.labels is None else np.argsort(order)[self.labels]
-        probs = None if self.probs is None else self.probs[:, order]
-        return replace(self, logits=self.logits[:, order], probs=probs, labels=labels, classes=tuple(classes))
+        scores, answers = (rows and rows.columns(order) for rows in (self.scores, self.answers))
+        return replace(self, scores=scores, answers=answers, labels=labels, classes=tuple(classes))
 
 
 def read_data(path: Name, *, probs: bool = False, label: str | None = None, weights: str | None = None) -> Data:
@@ -67,7 +93,8 @@ def read_data(path: Name, *, probs: bool = False, label: str | None = None, weig
 
     `weights` names the array or column with the mass of each sample.
 
-    Nothing in a file is run, and a file that claims more than it holds is refused, with a `ValueError`.
+    Large arrays of `.npy` and `.npz` files stay on disk. Nothing in a file is run, and a file that claims more than it
+    holds is refused, with a `ValueError`.
     """
     name = "standard input" if os.fspath(path) == "-" else str(path)
     with _opened(path) as file:
@@ -87,7 +114,7 @@ def _opened(path: Name) -> Iterator[BinaryIO]:
         yield file if file.seekable() else BytesIO(file.read())
 
 
-def _read(file: BinaryIO, path: str, probs: bool, label: str | None, weights: str | None) -> dict[str, Array]:
+def _read(file: BinaryIO, path: str, probs: bool, label: str | None, weights: str | None) -> dict[str, Any]:
     """Arrays by name: logits or probs or both; labels, weights and classes where it has them."""
     magic = file.read(MAGIC)
     file.seek(0)
@@ -104,7 +131,7 @@ def _read(file: BinaryIO, path: str, probs: bool, label: str | None, weights: st
     return _told(arrays, kind or ("probs" if probs else None))
 
 
-def _read_beside(file: BinaryIO, path: Path, weights: str | None) -> dict[str, Array]:
+def _read_beside(file: BinaryIO, path: Path, weights: str | None) -> dict[str, Any]:
     """The array of an `.npy` file, which its name tells the meaning of, and those in the files beside it."""
     kind = next((kind for kind in ("logits", "probs") if kind in path.stem), None)
     if kind is None:
@@ -138,27 +165,37 @@ def _told(arrays: dict[str, Array], kind: str | None) -> dict[str, Array]:
     return {kind or "logits": values} | arrays
 
 
-def _checked(path: str, arrays: dict[str, Array], weights: str | None) -> Data:
-    probs = check_probs(arrays["probs"]) if "probs" in arrays else None
-    if "logits" in arrays:
-        logits = check_logits(arrays["logits"])
-    elif probs is not None:
-        logits = logits_from_probs(probs)
-    else:
+def _checked(path: str, arrays: dict[str, Any], weights: str | None) -> Data:
+    answers = _rows(path, arrays["probs"], "probs", check_probs) if "probs" in arrays else None
+    scores = _rows(path, arrays["logits"], "logits", check_logits) if "logits" in arrays else None
+    known = scores or answers
+    if known is None:
         raise ValueError("expected an array named logits or probs, and one named labels")
-    if probs is not None and probs.shape != logits.shape:
-        raise ValueError(f"probs: expected the shape {logits.shape} of the logits, got {probs.shape}")
+    if answers is not None and answers.shape != known.shape:
+        raise ValueError(f"probs: expected the shape {known.shape} of the logits, got {answers.shape}")
     if weights is not None and "weights" not in arrays:
         raise ValueError(f"expected weights named {weights}")
-    n, K = logits.shape
+    n, K = known.shape
     return Data(
         path,
-        logits,
-        probs,
+        scores,
+        answers,
         check_labels(arrays["labels"], n, K) if "labels" in arrays else None,
         check_weights(arrays["weights"], n) if weights is not None else None,
         _names(arrays["classes"], K) if "classes" in arrays else None,
     )
+
+
+def _rows(path: str, found: Array | Packed, name: str, check: Callable[[Array], Array]) -> Rows:
+    """Rows of a matrix: checked as a whole where it is in memory, block by block as they are read where it is not."""
+    if not isinstance(found, Packed) and not is_mapped(found):
+        return Rows.of(path, check(found))
+    dtype = check_matrix(found.shape, found.dtype, name=name)
+    if isinstance(found, Packed):
+        return Rows(path, found.shape, dtype, found.read).through(check)
+    if name == "logits" and found.dtype == dtype and found.flags.aligned:
+        return Rows.of(path, check(found))
+    return Rows.of(path, np.asarray(found)).through(check, dtype)
 
 
 def _names(classes: Array, n_classes: int) -> tuple[str, ...]:
