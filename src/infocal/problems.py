@@ -7,6 +7,7 @@ sample or a cell of a fine histogram; everything downstream takes either.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
@@ -59,7 +60,7 @@ class Binary:
     weights: Vector
     width: float = 0.0
 
-    @property
+    @cached_property
     def hidden(self) -> float:
         """Bound on the information (nats per point) inside the cells, which no edge between them can keep: 0 where
         points are points.

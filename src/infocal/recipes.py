@@ -32,18 +32,19 @@ __all__ = ["BINNINGS", "RECIPES", "SCALINGS", "Recipe", "fit", "load", "takes_su
 MOST_BINS = 4096
 MOST_CLASSES = 1 << 20  # that a file may claim
 CLASSWISE = (("groups", "classwise"),)
-OF_LOGODDS = ("platt", "beta", "isotonic", "bbq", "scaling-binning")  # rather than of rows, as binnings are
 HITS = 20  # samples per class from which "auto" tries a curve for each class
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A row of the table: `fit` returns the method and what it found out; `options` it takes by name."""
+    """A row of the table: `fit` returns the method and what it found out; `options` it takes by name. Where log-odds
+    are all that is looked at, a summary of them will do."""
 
     fit: Callable[[Task], Fitted]
     about: str
     citation: str
     options: tuple[str, ...] = ()
+    of_logodds: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,12 @@ class Scaling:
     about: str
     citation: str
     options: tuple[str, ...] = ()
+    of_logodds: bool = False
+
+
+def _map(fit_member: Callable[[Binary], Any], about: str, citation: str) -> Scaling:
+    """A scaling by maps of the log-odds, one for each group."""
+    return Scaling(one_vs_rest(fit_member), about, citation, of_logodds=True)
 
 
 @dataclass(frozen=True)
@@ -128,9 +135,8 @@ def fit(
 
 
 def takes_summary(recipe: str) -> bool:
-    """Whether a recipe can be fitted to a `Summary`: whether log-odds are all it looks at."""
-    binning, _, scaling = recipe.partition("+")
-    return binning in (*BINNINGS, *OF_LOGODDS) and scaling in ("", *OF_LOGODDS)
+    """Whether a recipe can be fitted to a `Summary`."""
+    return _row(recipe).of_logodds
 
 
 def load(path: str | os.PathLike[str]) -> Calibrator:
@@ -207,9 +213,9 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 def _alone(part: Scaling | Bins) -> Recipe:
     """The row of a scaling or a binning by itself."""
     if isinstance(part, Scaling):
-        return Recipe(partial(fit_scaling, part.scale), part.about, part.citation, part.options)
+        return Recipe(partial(fit_scaling, part.scale), part.about, part.citation, part.options, part.of_logodds)
     options = ("representatives", "monotone", "prior_count", *part.options)
-    return Recipe(partial(fit_binning, part.finder), part.about, part.citation, options)
+    return Recipe(partial(fit_binning, part.finder), part.about, part.citation, options, of_logodds=True)
 
 
 def _over(bins: Bins, scaling: Scaling) -> Recipe:
@@ -219,6 +225,7 @@ def _over(bins: Bins, scaling: Scaling) -> Recipe:
         f"{bins.about}, which answer with the mean of: {scaling.about}",
         f"{bins.citation}; {scaling.citation}",
         ("stage", *_alone(bins).options, *scaling.options),
+        scaling.of_logodds,
     )
 
 
@@ -352,17 +359,15 @@ SCALINGS: dict[str, Scaling] = {
         "Wenger et al. (2020)",
         ("n_inducing",),
     ),
-    "platt": Scaling(one_vs_rest(fit_platt), "a line of the log-odds", "Platt (1999)"),
-    "beta": Scaling(one_vs_rest(fit_beta), "a line of log q and of log (1 - q)", "Kull et al. (2017)"),
-    "isotonic": Scaling(one_vs_rest(fit_isotonic), "the best map that never decreases", "Zadrozny & Elkan (2002)"),
+    "platt": _map(fit_platt, "a line of the log-odds", "Platt (1999)"),
+    "beta": _map(fit_beta, "a line of log q and of log (1 - q)", "Kull et al. (2017)"),
+    "isotonic": _map(fit_isotonic, "the best map that never decreases", "Zadrozny & Elkan (2002)"),
 }
 
 RECIPES: dict[str, Recipe] = {
     "identity": Recipe(lambda task: (Identity(), {}), "the classifier's own softmax", "Bridle (1990)"),
     **{name: _alone(part) for name, part in (BINNINGS | SCALINGS).items()},
-    "bbq": _alone(
-        Scaling(one_vs_rest(fit_bbq), "the mean of equal-mass binnings of many sizes", "Naeini et al. (2015)")
-    ),
+    "bbq": _alone(_map(fit_bbq, "the mean of equal-mass binnings of many sizes", "Naeini et al. (2015)")),
     "scaling-binning": _over(BINNINGS["eqmass"], SCALINGS["platt"]),
     "auto": Recipe(_auto, "what cross-validation of these prefers, see `fit_info`", "Stone (1974)", ("candidates",)),
 }

@@ -39,7 +39,10 @@ class Rows:
     def of(path: str, array: Array) -> "Rows":
         """Those of an array."""
         n, K = array.shape
-        read = lambda step: (array[rows] for rows in mapped.row_blocks(array, size=step * K))  # noqa: E731
+
+        def read(step: int) -> Iterator[Array]:
+            return (array[rows] for rows in mapped.row_blocks(array, size=step * K))
+
         return Rows(path, (n, K), array.dtype, read, array)
 
     @property
