@@ -25,7 +25,7 @@ from infocal.binning.imax import (
     start,
 )
 from infocal.binning.posterior import POSTERIORS, fit_posterior
-from infocal.numerics import bin_of, sigmoid
+from infocal.numerics import bin_of, bounded, sigmoid
 from infocal.problems import Binary, binary, compress, from_stacks, split
 from sources import questions, random_question, random_samples
 
@@ -116,6 +116,24 @@ class TestExact:
             sums = sums_of_sorted(alone.edges, problem.logodds, problem.weights, problem.hits)
             for name in ("weights", "values", "own"):
                 assert_allclose(getattr(found.sums, name)[g], getattr(sums, name), rtol=1e-10, atol=1e-14)
+
+    @pytest.mark.parametrize("n", [1, 2, 500])
+    @pytest.mark.parametrize("scale", [1.0, 200.0, 1e4])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_totals_are_of_the_bins_that_answer(self, weighted: bool, scale: float, n: int) -> None:
+        logits, labels = random_samples(1, 500, 12, scale)
+        logits, labels = logits[:n], labels[:n]
+        logits[0, 3:6] = -np.inf
+        weights = np.random.default_rng(0).choice([1e-9, 1.0, 1e6], n) if weighted else np.ones(n)
+        found = Binnings.joined(
+            from_stacks(partial(fit_imax_stack, n_bins=7), logits, labels, np.arange(12), weights if weighted else None)
+        )
+        for k, x in enumerate(kernels.logodds(logits).T):
+            bins = bin_of(x, found.edges[k])
+            for mass, total in ((weights, found.sums.weights), (weights * (labels == k), found.sums.values)):
+                assert_allclose(np.bincount(bins, mass, minlength=7), total[k], rtol=1e-12)
+            own = np.bincount(bins, weights * sigmoid(bounded(x)), minlength=7)
+            assert_allclose(own, found.sums.own[k], rtol=1e-10, atol=1e-14)
 
     def test_rare_hits_far_out_keep_their_mass(self) -> None:
         # one running sum over both labels would lose the 6.5e-18 of misses among a million

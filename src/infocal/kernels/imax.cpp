@@ -31,6 +31,7 @@ namespace {
 const int64_t FIRST = 6;   // blocks for each bin to begin with; more are dearer, fewer leave more to the next level
 const int64_t FINER = 4;   // blocks of the next level in one of this
 const double MOVED = 8;    // times what blocks hide: what moving cuts may cost, generously
+const double ROUNDED = 1e-13;  // of a cost, at most
 const double FAR = 64;     // log-odds beyond which nothing is told
 const double CERTAIN = 700;  // log-odds whose sigmoid and complement are both ordinary numbers
 const double TINY = 1e-300;
@@ -260,25 +261,25 @@ struct Through {
     double *costs;
     int64_t stride;
 
-    void find(const Level &level, const Places &at) {
+    template <class Bin> void find(const Level &level, const Places &at) {
         stride = widest(at.windows()) + WIDTH;
-        costs = filled(level, at, rooms[0]);
+        costs = filled<Bin>(level, at, rooms[0]);
         mirrored.mirror(level);
         behind.allow_all(at.count, level.count);
         for (int64_t m = 0; m < at.count; ++m) {
             behind.from[m] -= at.to[at.count - 1 - m] - level.count;
             behind.to[m] -= at.from[at.count - 1 - m];
         }
-        const double *rest = filled(mirrored, behind, rooms[1]);
+        const double *rest = filled<Bin>(mirrored, behind, rooms[1]);
         for (int64_t m = 0; m < at.count; ++m)
             for (int64_t i = 0, last = at.width(m) - 1; i <= last; ++i)
                 costs[m * stride + i] += rest[(at.count - 1 - m) * stride + last - i];
     }
 
-    double *filled(const Level &level, const Places &at, Room<double> &room) {
-        const Costs into = {room.of(at.count * stride), at.count, stride};
+    template <class Bin> double *filled(const Level &level, const Places &at, Room<double> &room) {
+        const Table<double> into = {room.of(at.count * stride), at.count, stride};
         for (int64_t i = 0; i < at.count * stride; ++i) into.rows[i] = 0;
-        fill(Rough{level.low, level.high}, at.windows(), into, cut.of(at.count * stride));
+        fill(Bin{level.low, level.high}, at.windows(), into, Table<int64_t>{cut.of(stride), 1, stride});
         return into.rows;
     }
 
@@ -316,9 +317,12 @@ struct Cutting {
         for (int64_t blocks = FIRST * bins; bins > 1 && blocks < at.count / 2; blocks *= FINER) {
             level.lay_out(reached, double(blocks) / line, of);
             places.to_blocks(level);
-            through.find(level, places);
-            const double least = through.least(places), hidden = level.cost() - limit;
-            through.narrow(places, least + MOVED * hidden + 4 * ROUGH * least, level.count);
+            const double moved = MOVED * (level.cost() - limit);
+            const bool roughly = 4 * ROUGH * limit < moved;  // where the bins lose next to nothing, that would tell nothing
+            if (roughly) through.find<Rough>(level, places);
+            else through.find<Entropy>(level, places);
+            const double least = through.least(places), error = roughly ? ROUGH : ROUNDED;
+            through.narrow(places, least + moved + 4 * error * least, level.count);
             places.to_points(level);
         }
         level.lay_out(of);
@@ -334,22 +338,29 @@ struct Binning {
     Expecting expect;
     Cutting cut;
 
-    // The points without repetitions, padded.
+    // The points without repetitions, padded. Those beyond certainty, where no edge can part them, are one.
     Points distinct(const Points &at) {
         double *x = logodds.of(at.count + 1 + WIDTH), *w = weights.of(at.count + 1 + WIDTH);
-        int64_t count = 0;
-        for (int64_t i = 0; i < at.count; ++i) {
-            const double weight = at.weights ? at.weights[i] : 1.0, here = at.logodds[i];
-            const bool known = count && here == x[count - 1];
+        int64_t low = 0, high = at.count, count = 0;
+        while (low < high && at.logodds[low] <= -CERTAIN) ++low;
+        while (low < high && at.logodds[high - 1] >= CERTAIN) --high;
+        const auto add = [&](double point, double weight) {
+            const bool known = count && point == x[count - 1];
             count -= known;
-            x[count] = here;
+            x[count] = point;
             w[count] = known ? w[count] + weight : weight;
             ++count;
-        }
+        };
+        const auto weight = [&](int64_t i) { return at.weights ? at.weights[i] : 1.0; };
+        for (int64_t i = 0; i < low; ++i) add(finite_or_not(at.logodds[low - 1], -CERTAIN), weight(i));
+        for (int64_t i = low; i < high; ++i) add(at.logodds[i], weight(i));
+        for (int64_t i = high; i < at.count; ++i) add(finite_or_not(at.logodds[high], CERTAIN), weight(i));
         pad(x, count, 0);
         pad(w, count, 0);
         return {x, count == at.count && !at.weights ? nullptr : w, count};
     }
+
+    static double finite_or_not(double point, double bounded) { return fabs(point) < HUGE_VAL ? bounded : point; }
 
     double operator()(const Points &given, const Points &told, int64_t bins, double *sides, double *masses) {
         const Points at = distinct(given);
@@ -358,21 +369,30 @@ struct Binning {
         int64_t *starts = cuts.of(bins), start = 0;
         cut(at, {low, high, at.count}, limit, bins, starts);
         for (int64_t m = 0; m < bins; ++m) {
-            // a cut before the first point or behind the last parts nothing
-            const int64_t last = at.count - 1, end = m < bins - 1 ? lesser(larger(starts[m], int64_t(1)), last) : last + 1;
-            if (m < bins - 1) {
-                sides[m] = at.logodds[larger(end - 1, int64_t(0))];
-                sides[bins - 1 + m] = at.logodds[end];
-            }
-            masses[m] = low[end] - low[start];
-            masses[bins + m] = high[start] - high[end];
-            masses[2 * bins + m] = mass(at, start, end);
+            const int64_t end = m < bins - 1 ? end_of_bin(at, starts[m], sides + m, sides + bins - 1 + m) : at.count;
+            // differences of running sums would lose light points behind heavy ones
+            masses[m] = at.weights ? sum_of(expect.hits.data, start, end) : low[end] - low[start];
+            masses[bins + m] = at.weights ? sum_of(expect.misses.data, start, end) : high[start] - high[end];
+            masses[2 * bins + m] = at.weights ? sum_of(at.weights, start, end) : double(end - start);
             start = end;
         }
         const double *from = sides + bins - 1;
         for (int64_t i = 0; i < told.count; ++i)
             masses[3 * bins + bin_of(told.logodds[i], from, bins)] += told.weights ? told.weights[i] : 1.0;
         return limit;
+    }
+
+    // Where a bin ends that is cut off before this point, and the points on both sides of its edge. A cut before the first
+    // point or behind the last parts nothing; a single point is on one side of its own value, if that can be an edge.
+    static int64_t end_of_bin(const Points &at, int64_t cut, double *left, double *right) {
+        if (at.count == 1) {
+            *left = *right = larger(at.logodds[0], -CERTAIN);
+            return at.logodds[0] <= -CERTAIN;
+        }
+        const int64_t end = lesser(larger(cut, int64_t(1)), at.count - 1);
+        *left = at.logodds[end - 1];
+        *right = at.logodds[end];
+        return end;
     }
 
     // The bin of a point, where each but the first has points from `from` on.
@@ -385,10 +405,9 @@ struct Binning {
         return m;
     }
 
-    static double mass(const Points &at, int64_t start, int64_t end) {
-        if (!at.weights) return double(end - start);
+    static double sum_of(const double *values, int64_t start, int64_t end) {
         double total = 0;
-        for (int64_t i = start; i < end; ++i) total += at.weights[i];
+        for (int64_t i = start; i < end; ++i) total += values[i];
         return total;
     }
 };

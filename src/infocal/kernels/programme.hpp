@@ -153,20 +153,21 @@ inline int64_t widest(const Windows &windows) {
     return most;
 }
 
-// Costs of the bins up to each place of each window, a row for each; where only the last are wanted, two rows in turns.
-struct Costs {
-    double *rows;
-    int64_t count, stride;  // of a row: the widest window and WIDTH values behind it
-    double *row(int64_t m) const { return rows + m % count * stride; }
+// A row for each window, as long as the widest and WIDTH values behind it; where only the last are wanted, some in turns.
+template <class T> struct Table {
+    T *rows;
+    int64_t count, stride;
+    T *row(int64_t m) const { return rows + m % count * stride; }
 };
 
-// Fills the costs, and where the last cut before each place is best (windows, stride).
-template <class Bin> void fill(const Bin &bin, const Windows &windows, const Costs &costs, int64_t *cut) {
+// Fills what the bins up to each place of each window cost, and where the last cut before it is best.
+template <class Bin>
+void fill(const Bin &bin, const Windows &windows, const Table<double> &costs, const Table<int64_t> &cuts) {
     double *first = costs.row(0);
     for (int64_t i = windows.from[0]; i <= windows.to[0]; ++i) first[i - windows.from[0]] = bin(0, i)[0];
     for (int64_t m = 1; m < windows.count; ++m) {
         const Layer<Bin> layer = {bin, costs.row(m - 1), windows.from[m - 1], windows.to[m - 1], costs.row(m),
-                                  cut + m * costs.stride, windows.from[m]};
+                                  cuts.row(m), windows.from[m]};
         layer.solve(windows.to[m] - windows.from[m] + 1);
     }
 }
@@ -176,14 +177,14 @@ template <class Bin> void fill(const Bin &bin, const Windows &windows, const Cos
 template <class Bin> double solve(const Bin &bin, int64_t points, const Windows &windows, int64_t *cuts) {
     const int64_t stride = widest(windows) + WIDTH, last = windows.count - 1;
     if (last < 0) return bin(0, points)[0];
-    const Costs costs = {new double[2 * stride](), 2, stride};
-    int64_t *cut = new int64_t[windows.count * stride];
-    fill(bin, windows, costs, cut);
+    const Table<double> costs = {new double[2 * stride](), 2, stride};
+    const Table<int64_t> best = {new int64_t[windows.count * stride], windows.count, stride};
+    fill(bin, windows, costs, best);
     const Layer<Bin> end = {bin, costs.row(last), windows.from[last], windows.to[last], nullptr, nullptr, points};
     const Best whole = end.best(points, windows.from[last], windows.to[last]);
     cuts[last] = whole.cut;
-    for (int64_t m = last; m > 0; --m) cuts[m - 1] = cut[m * stride + cuts[m] - windows.from[m]];
+    for (int64_t m = last; m > 0; --m) cuts[m - 1] = best.row(m)[cuts[m] - windows.from[m]];
     delete[] costs.rows;
-    delete[] cut;
+    delete[] best.rows;
     return whole.cost;
 }
