@@ -2,12 +2,8 @@
 // the same bits on each; see rows.cpp for why nothing from the standard library's templates is used.
 //
 // The programme is first solved on blocks of the line, from both ends, which tells the least cost of all bins through every
-// end of a block. The best cuts of all, each moved to an end of its block, cost more by at most the sum over cuts of
-//   (phi of the bin on the right - phi of that on the left) * mass of p above its mean in the block,
-// phi being the log-odds of a bin's mean (Jensen's inequality for the least of the lines that describe points of the block by
-// one bin or the other). Where points are dense that is no more than three times what the blocks hide of their points. Ends
-// through which bins cost more than the least by MOVED times that are left out; what remains, a few blocks around each cut,
-// is cut into finer blocks, down to the points.
+// end of a block. Ends through which it exceeds the least by more than moving cuts to ends of blocks may cost (`Moving`) are
+// left out. What remains, a few blocks around each cut, is cut into finer blocks, down to the points.
 #include "imax.hpp"
 
 #include <math.h>
@@ -30,8 +26,8 @@ namespace {
 
 const int64_t FIRST = 6;   // blocks for each bin to begin with; more are dearer, fewer leave more to the next level
 const int64_t FINER = 4;   // blocks of the next level in one of this
-const double MOVED = 8;    // times what blocks hide: what moving cuts may cost, generously
-const double ROUNDED = 1e-13;  // of a cost, at most
+const double GENEROUS = 1.5;   // times as far apart as the best bins of blocks may those of points be
+const double ROUNDED = 1e-13;  // of all mass: what rounding adds to a cost at most
 const double FAR = 64;     // log-odds beyond which nothing is told
 const double CERTAIN = 700;  // log-odds whose sigmoid and complement are both ordinary numbers
 const double TINY = 1e-300;
@@ -283,11 +279,15 @@ struct Through {
         return into.rows;
     }
 
-    double least(const Places &at) const {
-        double found = HUGE_VAL;
-        for (int64_t i = 0; i < at.width(0); ++i) found = lesser(found, costs[i]);
-        return found;
+    // The place through which bins cost least.
+    int64_t best(const Places &at, int64_t m) const {
+        const double *here = costs + m * stride;
+        int64_t found = 0;
+        for (int64_t i = 1; i < at.width(m); ++i) found = here[i] < here[found] ? i : found;
+        return at.from[m] + found;
     }
+
+    double least(const Places &at) const { return costs[best(at, 0) - at.from[0]]; }
 
     // Leaves the places through which bins cost no more than `most`, and one on each side.
     void narrow(Places &at, double most, int64_t end) const {
@@ -304,25 +304,79 @@ struct Through {
     }
 };
 
+// Mass of hits that points [start, end) expect above what their mean does.
+inline double above_mean(int64_t start, int64_t end, const Sums &of) {
+    const double hits = of.low[end] - of.low[start], misses = of.high[start] - of.high[end];
+    int64_t first = start, last = end;
+    while (first < last) {
+        const int64_t middle = (first + last) / 2;
+        const double hit = of.low[middle + 1] - of.low[middle], miss = of.high[middle] - of.high[middle + 1];
+        const bool above = hit * misses > hits * miss;
+        last = above ? middle : last;
+        first = above ? first : middle + 1;
+    }
+    const double more_hits = of.low[end] - of.low[first], more_misses = of.high[first] - of.high[end];
+    return hits + misses > 0 ? larger((more_hits * misses - more_misses * hits) / (hits + misses), 0.0) : 0.0;
+}
+
+// What it may cost to move the cuts of the best bins to ends of their blocks.
+//
+// Let every block that is cut be given to that of its bins which describes the mean of its points best, the means of the
+// bins left as they are. A bin of log-odds phi describes a point that expects p hits by a line in p, of slope -phi; the least
+// of these lines is concave and bends at each cut by the difference of both bins' phi, so that by Jensen's inequality a cut
+// pays at most this difference times the mass of hits that the block expects above its mean. (New means only lower the cost.)
+// The best bins are not known yet, but those of blocks, which tell how far apart bins are at each place.
+struct Moving {
+    Room<int64_t> room;
+    Room<double> above;
+
+    double operator()(const Level &level, const Sums &of, const Places &at, const Through &through) {
+        const Sums blocks = {level.low, level.high, level.count};
+        int64_t *ends = room.of(at.count + 2);
+        for (int64_t m = 0; m < at.count; ++m) ends[m + 1] = through.best(at, m);
+        ends[0] = 0;
+        ends[at.count + 1] = level.count;
+        double *each = above.of(level.count), total = 0;
+        for (int64_t b = at.from[0]; b < at.to[at.count - 1]; ++b)
+            each[b] = above_mean(level.starts[b], level.starts[b + 1], of);
+        for (int64_t m = 1; m <= at.count; ++m) {
+            if (ends[m - 1] == ends[m] || ends[m] == ends[m + 1]) continue;
+            const double apart = middle(blocks, ends[m], ends[m + 1]) - middle(blocks, ends[m - 1], ends[m]);
+            const int64_t first = larger(ends[m - 1], at.from[m - 1]), last = lesser(ends[m + 1], at.to[m - 1]);
+            double most = 0;
+            for (int64_t b = first; b < last; ++b) most = larger(most, each[b]);
+            total += most * larger(apart, 0.0);
+        }
+        return GENEROUS * total;
+    }
+
+    // Log-odds of the mean of blocks [i, j).
+    static double middle(const Sums &of, int64_t i, int64_t j) {
+        return log_(larger(of.low[j] - of.low[i], TINY)) - log_(larger(of.high[i] - of.high[j], TINY));
+    }
+};
+
 struct Cutting {
     Reaching reach;
     Level level;
     Places places;
     Through through;
+    Moving moving;
 
     // Arrays of the points are padded.
     void operator()(const Points &at, const Sums &of, double limit, int64_t bins, int64_t *cuts) {
         places.allow_all(bins - 1, at.count);
         const double *reached = reach(at, of), line = larger(reached[at.count - 1], TINY);
+        const double rounded = ROUNDED * (of.low[at.count] + of.high[0]);
         for (int64_t blocks = FIRST * bins; bins > 1 && blocks < at.count / 2; blocks *= FINER) {
             level.lay_out(reached, double(blocks) / line, of);
             places.to_blocks(level);
-            const double moved = MOVED * (level.cost() - limit);
-            const bool roughly = 4 * ROUGH * limit < moved;  // where the bins lose next to nothing, that would tell nothing
+            // where the bins lose next to nothing, rough costs tell nothing
+            const bool roughly = ROUGH * limit < level.cost() - limit;
             if (roughly) through.find<Rough>(level, places);
             else through.find<Entropy>(level, places);
-            const double least = through.least(places), error = roughly ? ROUGH : ROUNDED;
-            through.narrow(places, least + moved + 4 * error * least, level.count);
+            const double least = through.least(places), error = roughly ? 4 * ROUGH * least : 0.0;
+            through.narrow(places, least + moving(level, of, places, through) + error + rounded, level.count);
             places.to_points(level);
         }
         level.lay_out(of);
