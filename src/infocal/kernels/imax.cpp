@@ -24,12 +24,12 @@ namespace {
 
 #include "programme.hpp"
 
-const int64_t FIRST = 6;   // blocks for each bin to begin with; more are dearer, fewer leave more to the next level
-const int64_t FINER = 4;   // blocks of the next level in one of this
+const int64_t FIRST = 6;       // blocks for each bin to begin with; more are dearer, fewer leave more to the next level
+const int64_t FINER = 4;       // blocks of the next level in one of this; a power of two, so that levels are nested
 const double GENEROUS = 1.5;   // times as far apart as the best bins of blocks may those of points be
 const double ROUNDED = 1e-13;  // of all mass: what rounding adds to a cost at most
-const double FAR = 64;     // log-odds beyond which nothing is told
-const double CERTAIN = 700;  // log-odds whose sigmoid and complement are both ordinary numbers
+const double FAR = 64;         // log-odds beyond which nothing is told
+const double CERTAIN = 700;    // log-odds whose sigmoid and complement are both ordinary numbers
 const double TINY = 1e-300;
 
 // Memory that grows when more is asked for and is used again. What was in it is lost.
