@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import kernels
 from .arrays import Array, Floats, Ints, check_count, check_groups
-from .numerics import entropy, logit, sigmoid
+from .numerics import entropy, logit, sigmoid, sigmoids
 from .records import Vector, record
 
 __all__ = [
@@ -70,10 +70,11 @@ class Binary:
         """
         if not self.width:
             return 0.0
-        spread = sigmoid(self.logodds) * sigmoid(-self.logodds) * np.exp(self.width)
-        inner = np.abs(self.logodds) < REACH - self.width
-        beyond = entropy(sigmoid(self.logodds), sigmoid(-self.logodds))
-        return float(np.average(np.where(inner, spread * self.width**2 / 8, beyond), weights=self.weights))
+        p, q = sigmoids(self.logodds)
+        told = p * q * np.exp(self.width) * self.width**2 / 8
+        beyond = np.abs(self.logodds) >= REACH - self.width
+        told[beyond] = entropy(p[beyond], q[beyond])
+        return float(np.average(told, weights=self.weights))
 
     def parted_by(self, edges: Floats) -> bool:
         """Whether edges stand between points and not inside cells, so that sums over points are sums over samples."""

@@ -39,12 +39,14 @@ void unmap(const Pages &pages) { free(pages.data); }
 Pages take_pages(size_t bytes) {
     {
         const std::lock_guard<std::mutex> guard(lock);
+        auto found = kept.end();
         for (auto at = kept.begin(); at != kept.end(); ++at)
-            if (at->bytes == bytes) {
-                const Pages pages = *at;
-                kept.erase(at);
-                return pages;
-            }
+            if (at->bytes >= bytes && at->bytes / 2 <= bytes && (found == kept.end() || at->bytes < found->bytes)) found = at;
+        if (found != kept.end()) {
+            const Pages pages = *found;
+            kept.erase(found);
+            return pages;
+        }
     }
     return map(bytes);
 }

@@ -4,8 +4,9 @@
 
 namespace infocal {
 
-// Pages for a large result. Fresh pages cost about as much as what is written to them, so the last ones given back are
-// kept for the next results of their size, up to KEPT bytes in all; the system is asked for large pages where it has them.
+// Pages for a large result, at least so many bytes. Fresh pages cost about as much as what is written to them, so the last
+// ones given back are kept for the next results of their size, or of half of it, up to KEPT bytes in all; the system is
+// asked for large pages where it has them.
 struct Pages {
     void *data;
     size_t bytes;
