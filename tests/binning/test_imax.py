@@ -117,6 +117,17 @@ class TestExact:
             for name in ("weights", "values", "own"):
                 assert_allclose(getattr(found.sums, name)[g], getattr(sums, name), rtol=1e-10, atol=1e-14)
 
+    def test_all_questions_are_answered_alike_by_any_number_of_threads(self) -> None:
+        logits, labels = random_samples(2, 700, 200)
+        found = []
+        for count in (1, 2, 7):
+            with kernels.threads(count):
+                made = from_stacks(partial(fit_imax_stack, n_bins=5), logits, labels, np.arange(200))
+                found.append(Binnings.joined(made))
+        for other in found[1:]:
+            assert_array_equal(other.edges, found[0].edges)
+            assert_array_equal(other.sums.values, found[0].sums.values)
+
     @pytest.mark.parametrize("n", [1, 2, 500])
     @pytest.mark.parametrize("scale", [1.0, 200.0, 1e4])
     @pytest.mark.parametrize("weighted", [False, True])
