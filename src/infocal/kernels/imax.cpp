@@ -53,6 +53,17 @@ template <class T> struct Room {
 template <class T> inline T lesser(T a, T b) { return a < b ? a : b; }
 template <class T> inline T larger(T a, T b) { return a > b ? a : b; }
 
+// How many of these numbers, which never decrease, are no larger than a value.
+template <class T> inline int64_t up_to(const T *numbers, int64_t count, T value) {
+    int64_t first = 0;
+    while (first < count) {
+        const int64_t middle = (first + count) / 2;
+        if (numbers[middle] <= value) first = middle + 1;
+        else count = middle;
+    }
+    return first;
+}
+
 // Vectors may look at one value, and a vector of them, behind the last.
 inline void pad(double *values, int64_t count, double with) {
     for (int64_t i = count; i <= count + WIDTH; ++i) values[i] = with;
@@ -167,14 +178,7 @@ struct Level {
     }
 
     // The block that a point is in, `count` behind the last point.
-    int64_t block_of(int64_t point) const {
-        int64_t b = 0, end = count + 1;
-        while (end - b > 1) {
-            const int64_t middle = (b + end) / 2;
-            (starts[middle] <= point ? b : end) = middle;
-        }
-        return b;
-    }
+    int64_t block_of(int64_t point) const { return up_to(starts, count + 1, point) - 1; }
 
     // What the blocks cost, each a bin of its own.
     double cost() const {
@@ -430,9 +434,9 @@ struct Binning {
             masses[2 * bins + m] = at.weights ? sum_of(at.weights, start, end) : double(end - start);
             start = end;
         }
-        const double *from = sides + bins - 1;
+        const double *from = sides + bins - 1;  // the first point of every bin but the first
         for (int64_t i = 0; i < told.count; ++i)
-            masses[3 * bins + bin_of(told.logodds[i], from, bins)] += told.weights ? told.weights[i] : 1.0;
+            masses[3 * bins + up_to(from, bins - 1, told.logodds[i])] += told.weights ? told.weights[i] : 1.0;
         return limit;
     }
 
@@ -447,16 +451,6 @@ struct Binning {
         *left = at.logodds[end - 1];
         *right = at.logodds[end];
         return end;
-    }
-
-    // The bin of a point, where each but the first has points from `from` on.
-    static int64_t bin_of(double point, const double *from, int64_t bins) {
-        int64_t m = 0, end = bins;
-        while (end - m > 1) {
-            const int64_t middle = (m + end) / 2;
-            (from[middle - 1] <= point ? m : end) = middle;
-        }
-        return m;
     }
 
     static double sum_of(const double *values, int64_t start, int64_t end) {

@@ -45,16 +45,15 @@ struct Compiled {  // the loops of one instruction set
 
 std::vector<Compiled> instruction_sets() {
     std::vector<Compiled> sets = {{&baseline, &applies::baseline, &softmaxes::baseline, &baseline_reader,
-                                   &summaries::baseline, &partitions::baseline,
-                                   &imaxes::baseline}};
+                                   &summaries::baseline, &partitions::baseline, &imaxes::baseline}};
 #ifdef INFOCAL_X86_LEVELS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v3")) 
+    if (__builtin_cpu_supports("x86-64-v3"))
         sets.push_back({&avx2, &applies::avx2, &softmaxes::avx2, &avx2_reader, &summaries::avx2, &partitions::avx2,
-                                   &imaxes::avx2});
-    if (__builtin_cpu_supports("x86-64-v4")) 
-        sets.push_back({&avx512, &applies::avx512, &softmaxes::avx512, &avx512_reader, &summaries::avx512, &partitions::avx512,
-                                   &imaxes::avx512});
+                        &imaxes::avx2});
+    if (__builtin_cpu_supports("x86-64-v4"))
+        sets.push_back({&avx512, &applies::avx512, &softmaxes::avx512, &avx512_reader, &summaries::avx512,
+                        &partitions::avx512, &imaxes::avx512});
 #endif
     return sets;
 }

@@ -110,8 +110,7 @@ void columns(const Matrix<T> &x, const double *facts, const int64_t *columns, in
         for (int64_t c = 0; c < count; ++c) scratch[c] = double(row[columns[c] * x.column_stride]) - facts[0];
         for (int64_t c = 0; c < count; c += lanes<double>) {
             const D below = load(scratch + c), others = facts[1] - Lanes<double>::exp(below);
-            const D here = below - log_any<D, U>(1.0 + others);
-            memcpy(scratch + c, &here, sizeof(here));
+            store(below - log_any<D, U>(1.0 + others), scratch + c);
         }
         for (int64_t c = 0; c < count; ++c) out[c * x.rows + i] = double(columns[c]) == facts[2] ? facts[3] : scratch[c];
     }
